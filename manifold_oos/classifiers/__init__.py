@@ -1,0 +1,1 @@
+"""Classifiers: what label a point gets; see ``moos list classifiers``."""

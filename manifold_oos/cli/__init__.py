@@ -1,0 +1,75 @@
+"""The command ``moos``: parse, call, print. Each command lives in the module of this folder that COMMANDS names."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from manifold_oos import __version__
+from manifold_oos.errors import MoosError
+
+COMMANDS = {
+    "run": "run:run",
+    "sweep": "run:sweep",
+    "check": "views:check",
+    "table": "views:table",
+    "plot": "views:plot",
+    "list": "listing:list_",
+    "describe": "listing:describe",
+    "new": "own_data:new",
+    "embed": "own_data:embed",
+    "data": "data:data",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for, so that ``moos --version`` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Commands in the order of a first day's use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module that defines a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name].split(":")
+        command: click.Command = getattr(importlib.import_module(f"manifold_oos.cli.{module}"), attribute)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="moos")
+def moos() -> None:
+    """Embed points that arrive after a manifold was learned, and reproduce the papers that say how.
+
+    \b
+    First steps:
+      moos run configs/quickstart.yaml     compare extenders on built-in data
+      moos sweep --param sigma             vary a parameter of the quick start
+      moos list extenders                  what there is; moos describe sosi says more
+      moos new --data folder:my_images     a config for your own images
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; a person's mistake is one line and exit code 2, an interrupt is 130.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Instead of those of the command line.
+    """
+    try:
+        code = moos.main(args=arguments, prog_name="moos", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("moos: interrupted", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except MoosError as error:
+        click.echo(f"moos: {error}", err=True)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,1 @@
+"""Data sets: official files in, arrays out; see ``moos data list``."""

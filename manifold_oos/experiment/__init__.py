@@ -1,0 +1,1 @@
+"""From a config to rows in the store: config, plan, splits, selection, runner, store, metrics."""

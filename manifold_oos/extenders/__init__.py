@@ -1,0 +1,1 @@
+"""Extenders: how new points join an embedding. One file per method; see ``moos list extenders``."""

@@ -1,0 +1,138 @@
+"""Distances and the one Gaussian kernel of the project, exp(−‖x−z‖²/σ²), with the rules that choose σ."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+from sklearn.metrics.pairwise import euclidean_distances
+
+from manifold_oos.errors import ConfigError
+
+Array = NDArray[np.floating]
+#: A kernel width: a number, {"median": f} for f median training distances, or "mean_squared".
+Scale = float | Mapping[str, float] | str
+
+
+def squared_distances(X: Array, Z: Array | None = None) -> Array:
+    """Squared Euclidean distances, never negative, exactly zero on the diagonal when Z is None.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    Z : ndarray of shape (m, D), optional
+        Other points; X itself when left out.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        The squared distances.
+    """
+    distances: Array = euclidean_distances(X, Z, squared=True)
+    return distances
+
+
+def gaussian_kernel(squared: Array, sigma: float) -> Array:
+    """The Gaussian kernel exp(−d²/σ²) of squared distances.
+
+    Parameters
+    ----------
+    squared : ndarray
+        Squared distances.
+    sigma : float
+        Width σ.
+
+    Returns
+    -------
+    ndarray
+        Kernel values, of the shape of ``squared``.
+
+    Examples
+    --------
+    >>> float(gaussian_kernel(np.array([[0.0]]), 2.0)[0, 0])
+    1.0
+    """
+    values: Array = np.exp(squared / -(sigma**2))
+    return values
+
+
+def median_distance(X: Array) -> float:
+    """Median distance between two different rows of X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points, at least two.
+
+    Returns
+    -------
+    float
+        The median.
+
+    Examples
+    --------
+    >>> median_distance(np.array([[0.0], [1.0], [5.0]]))
+    4.0
+    """
+    return float(np.median(pdist(X)))
+
+
+def mean_squared_distance(X: Array) -> float:
+    """Mean squared distance between two different rows of X, the aperture of the sparse-coding paper.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points, at least two.
+
+    Returns
+    -------
+    float
+        The mean, from the variances alone: O(nD).
+
+    Examples
+    --------
+    >>> mean_squared_distance(np.array([[0.0], [2.0]]))
+    4.0
+    """
+    return float(2 * np.var(X, axis=0, ddof=1).sum())
+
+
+def resolve_sigma(sigma: Scale, X: Array) -> float:
+    """The absolute kernel width behind a parameter.
+
+    Parameters
+    ----------
+    sigma : float, mapping or str
+        A number; ``{"median": 1.5}``, in median distances of X; or ``"mean_squared"``, the width whose square
+        is the mean squared distance of X.
+    X : ndarray of shape (n, D)
+        Training points.
+
+    Returns
+    -------
+    float
+        A positive width.
+
+    Examples
+    --------
+    >>> resolve_sigma({"median": 1.5}, np.array([[0.0], [2.0]]))
+    3.0
+    """
+    if isinstance(sigma, Mapping):
+        if set(sigma) != {"median"}:
+            raise ConfigError(f"sigma={dict(sigma)!r}: the only rule of this form is {{median: factor}}")
+        value = float(sigma["median"]) * median_distance(X)
+    elif sigma == "mean_squared":
+        value = float(np.sqrt(mean_squared_distance(X)))
+    elif isinstance(sigma, str):
+        raise ConfigError(f"sigma={sigma!r}: use a number, {{median: factor}} or mean_squared")
+    else:
+        value = float(sigma)
+    if not value > 0 or not np.isfinite(value):
+        raise ConfigError(
+            f"sigma={sigma!r} gives a kernel width of {value:g}; it must be positive and finite"
+            " (are more than half of the training points identical?)"
+        )
+    return value

@@ -1,0 +1,97 @@
+"""Finds methods by the name that configs use: every class with a ``name`` in the folder of its kind.
+
+Dropping one file into ``embeddings/``, ``extenders/`` or ``classifiers/`` is all it takes to add a method; one
+that lives elsewhere is named ``package.module:Class``.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import sys
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from manifold_oos.errors import ConfigError
+
+KINDS = ("embeddings", "extenders", "classifiers")
+
+
+@cache
+def available(kind: str) -> dict[str, type]:
+    """Every method of a kind.
+
+    Parameters
+    ----------
+    kind : {"embeddings", "extenders", "classifiers"}
+        The folder, which is also the word of configs and ``moos list``.
+
+    Returns
+    -------
+    dict of str to type
+        Class by config name, sorted by name.
+
+    Examples
+    --------
+    >>> available("extenders")["rbf"].__name__
+    'RBFExtender'
+    """
+    package = importlib.import_module(f"manifold_oos.{kind}")
+    found: dict[str, type] = {}
+    for module_info in pkgutil.iter_modules(package.__path__):
+        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
+        for _, member in inspect.getmembers(module, inspect.isclass):
+            if member.__module__ == module.__name__ and isinstance(vars(member).get("name"), str):
+                found[member.name] = member
+    return dict(sorted(found.items()))
+
+
+def find(kind: str, name: str) -> type:
+    """The class behind a name of a config.
+
+    Parameters
+    ----------
+    kind : {"embeddings", "extenders", "classifiers"}
+        What kind of method is meant.
+    name : str
+        A name from :func:`available`, or ``package.module:Class`` for a method of one's own.
+
+    Returns
+    -------
+    type
+        The class.
+    """
+    if ":" in name:
+        return import_class(name)
+    classes = available(kind)
+    if name not in classes:
+        near = get_close_matches(name, classes, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(classes)}"
+        raise ConfigError(f"{name}: no such name among the {kind}; {hint} (moos list {kind})")
+    return classes[name]
+
+
+def import_class(path: str) -> type:
+    """Import ``package.module:Class``, with the current folder importable as in ``python -m``.
+
+    Parameters
+    ----------
+    path : str
+        Module and class with a colon between.
+
+    Returns
+    -------
+    type
+        The class.
+    """
+    module_name, _, class_name = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        member = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be imported ({error}); write package.module:Class") from error
+    if not inspect.isclass(member):
+        raise ConfigError(f"{path}: not a class; write package.module:Class")
+    return member

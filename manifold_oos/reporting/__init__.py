@@ -1,0 +1,1 @@
+"""From rows to what a person reads: tables, figures, the regression check."""
