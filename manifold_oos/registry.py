@@ -42,7 +42,7 @@ def available(kind: str) -> dict[str, type]:
         module = importlib.import_module(f"{package.__name__}.{module_info.name}")
         for _, member in inspect.getmembers(module, inspect.isclass):
             if member.__module__ == module.__name__ and isinstance(vars(member).get("name"), str):
-                found[member.name] = member
+                found[vars(member)["name"]] = member
     return dict(sorted(found.items()))
 
 

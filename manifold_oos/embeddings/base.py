@@ -56,7 +56,7 @@ class Embedding(BaseEstimator, ABC):
             check_classification_targets(y)
         else:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        self.embedding_ = self._fit(X, y)
+        self.embedding_ = self._fit(X, None if y is None else np.asarray(y))
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:
