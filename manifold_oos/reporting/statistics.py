@@ -1,0 +1,225 @@
+"""Means, intervals and comparisons over repeated random splits."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+CONFIDENCE = 0.95
+ALPHA = 0.05
+#: With fewer pairs the smallest two-sided p of Wilcoxon's test is above 0.05: it could never show anything.
+WILCOXON_PAIRS = 6
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean of n splits, their standard deviation and the 95 % t interval of the mean (NaN for one split)."""
+
+    n: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the length of the interval."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the splits that two arms share say of left − right."""
+
+    difference: Summary
+    p_t: float
+    p_corrected: float
+    p_wilcoxon: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether the 95 % interval of the mean difference excludes 0."""
+        return self.difference.low > 0 or self.difference.high < 0
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Average ranks of arms over data sets (1 is best) and the groups that cannot be told apart."""
+
+    ranks: pd.Series
+    n_datasets: int
+    p_friedman: float
+    p_holm: pd.DataFrame
+    groups: list[list[str]]
+
+
+def summarize(values: ArrayLike) -> Summary:
+    """Mean, standard deviation and 95 % t interval.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        One value per split; NaN (a split without a value) is left out.
+
+    Returns
+    -------
+    Summary
+        Its interval is NaN for fewer than two values.
+
+    Examples
+    --------
+    >>> s = summarize([1.0, 2.0, 3.0])
+    >>> f"{s.mean:.2f} ± {s.half_width:.2f}"
+    '2.00 ± 2.48'
+    """
+    kept = np.asarray(values, dtype=float)
+    kept = kept[~np.isnan(kept)]
+    n = len(kept)
+    if n == 0:
+        return Summary(0, math.nan, math.nan, math.nan, math.nan)
+    mean = float(kept.mean())
+    if n == 1:
+        return Summary(1, mean, math.nan, math.nan, math.nan)
+    sd = float(kept.std(ddof=1))
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * sd / math.sqrt(n)
+    return Summary(n, mean, sd, mean - half, mean + half)
+
+
+def compare(left: ArrayLike, right: ArrayLike, *, test_ratio: float | None = None) -> Comparison:
+    r"""Compare two arms on the splits they share.
+
+    The interval is the t interval of the paired differences. Random splits overlap, so that this interval is
+    too short as a statement about new data; the corrected resampled t-test [1]_ widens the variance,
+
+    .. math:: t = \bar d \big/ \sqrt{(1/J + n_\mathrm{test}/n_\mathrm{train})\, s_d^2},
+
+    with J − 1 degrees of freedom. Wilcoxon's signed-rank test is given from 6 pairs on.
+
+    Parameters
+    ----------
+    left, right : array-like of shape (n,)
+        Values of the two arms, one entry per split, in the same order; pairs with a NaN are left out.
+    test_ratio : float, optional
+        n_test / n_train; without it there is no corrected test.
+
+    Returns
+    -------
+    Comparison
+        Summary of left − right and the p-values (NaN where there is none).
+
+    References
+    ----------
+    .. [1] Nadeau & Bengio, Inference for the generalization error, Machine Learning 52, 2003.
+    """
+    difference = np.asarray(left, dtype=float) - np.asarray(right, dtype=float)
+    difference = difference[~np.isnan(difference)]
+    summary = summarize(difference)
+    if summary.n < 2:
+        return Comparison(summary, math.nan, math.nan, math.nan)
+    p_t = _t_test(summary, 1 / summary.n)
+    p_corrected = math.nan if test_ratio is None else _t_test(summary, 1 / summary.n + test_ratio)
+    return Comparison(summary, p_t, p_corrected, wilcoxon(difference))
+
+
+def _t_test(summary: Summary, factor: float) -> float:
+    """Two-sided p of mean / sqrt(factor · variance)."""
+    if summary.sd == 0:
+        return 1.0 if summary.mean == 0 else 0.0
+    t = summary.mean / (summary.sd * math.sqrt(factor))
+    return float(2 * stats.t.sf(abs(t), summary.n - 1))
+
+
+def wilcoxon(difference: ArrayLike) -> float:
+    """Two-sided p of Wilcoxon's signed-rank test; NaN below 6 pairs, 1 where all differences are 0.
+
+    Parameters
+    ----------
+    difference : array-like of shape (n,)
+        Paired differences; zeros take part in the ranks and are split evenly (Pratt, "zsplit").
+
+    Returns
+    -------
+    float
+        The p-value.
+    """
+    difference = np.asarray(difference, dtype=float)
+    if len(difference) < WILCOXON_PAIRS:
+        return math.nan
+    if not difference.any():
+        return 1.0
+    return float(stats.wilcoxon(difference, zero_method="zsplit").pvalue)
+
+
+def holm(p_values: ArrayLike) -> NDArray[np.floating]:
+    """Holm's step-down adjustment of p-values.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (m,)
+        Raw p-values.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Adjusted p-values, in the order given.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    out = np.empty_like(p)
+    out[order] = np.minimum(adjusted, 1.0)
+    return out
+
+
+def rank_arms(means: pd.DataFrame, *, better: str) -> Ranking:
+    """Average ranks over data sets, Friedman's test, and pairwise Wilcoxon tests corrected by Holm.
+
+    Two arms are told apart where the Holm-adjusted Wilcoxon test over data sets has p < 0.05; with fewer than 6
+    data sets no two can be. A group is a run of neighbouring ranks within which no two are told apart.
+
+    Parameters
+    ----------
+    means : DataFrame
+        One row per data set, one column per arm; rows with a missing arm are left out.
+    better : {"lower", "higher"}
+        Which way is better.
+
+    Returns
+    -------
+    Ranking
+        Ranks sorted, best first.
+    """
+    complete = means.dropna()
+    arms = list(complete.columns)
+    ranks = complete.rank(axis=1, ascending=better == "lower").mean().sort_values(kind="stable")
+    n = len(complete)
+    p_friedman = math.nan
+    if n >= 2 and len(arms) >= 3:
+        p_friedman = float(stats.friedmanchisquare(*complete.to_numpy().T).pvalue)
+    adjusted = pd.DataFrame(np.nan, index=arms, columns=arms)
+    pairs = [(a, b) for i, a in enumerate(arms) for b in arms[i + 1 :]]
+    if n >= WILCOXON_PAIRS and pairs:
+        for (a, b), p in zip(pairs, holm([wilcoxon(complete[a] - complete[b]) for a, b in pairs]), strict=True):
+            adjusted.loc[a, b] = adjusted.loc[b, a] = p
+    ordered = list(ranks.index)
+    return Ranking(ranks, n, p_friedman, adjusted, _groups(ordered, adjusted))
+
+
+def _groups(ordered: list[str], p: pd.DataFrame) -> list[list[str]]:
+    """Maximal runs of the ordered arms within which every pair has p ≥ 0.05 (or no test)."""
+    runs: list[tuple[int, int]] = []
+    for start in range(len(ordered)):
+        stop = start + 1
+        while stop < len(ordered) and not (p.loc[ordered[start:stop], ordered[stop]] < ALPHA).any():
+            stop += 1
+        if stop - start > 1 and (not runs or runs[-1][1] < stop):
+            runs.append((start, stop))
+    return [ordered[start:stop] for start, stop in runs]
