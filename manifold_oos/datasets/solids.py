@@ -1,0 +1,317 @@
+"""The solids of the turntable set, a function each: built from plain parts, and none looks the same all round."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from manifold_oos.datasets.render import Mesh
+from manifold_oos.datasets.shapes import box, cone, curve, cylinder, ellipsoid, prism, revolve, tube
+
+
+def _handle(height: float, reach: float, base: tuple[float, float], albedo: float, thickness: float = 0.1) -> Mesh:
+    """A cup's handle in the x–z plane, from (x, z) = base up by height."""
+    x, z = base
+    path = curve(
+        [(x, 0, z), (x + reach, 0, z + 0.12 * height), (x + reach, 0, z + 0.8 * height), (x, 0, z + height)]
+    )
+    return tube(path, thickness, albedo)
+
+
+def teapot() -> Mesh:
+    """Body of revolution, lid with a knob, spout and handle."""
+    outline = [(0.0, 0.0), (0.75, 0.0), (0.98, 0.2), (1.12, 0.55), (1.02, 0.9), (0.62, 1.2)]
+    body = revolve([tuple(point) for point in curve(outline, 24)], 0.8)
+    lid = revolve([(0.64, 1.2), (0.6, 1.27), (0.4, 1.36), (0.12, 1.4), (0.1, 1.45), (0.17, 1.53), (0, 1.6)], 0.7)
+    spout = curve([(0.95, 0, 0.45), (1.35, 0, 0.6), (1.55, 0, 0.95), (1.85, 0, 1.22)])
+    return body + lid + tube(spout, np.linspace(0.27, 0.1, 16), 0.8) + _handle(0.75, -0.75, (-0.9, 0.3), 0.75)
+
+
+def coffee_pot() -> Mesh:
+    """Taller than the teapot, with a spout that starts high."""
+    body = revolve([(0, 0), (0.85, 0), (0.8, 0.5), (0.62, 1.2), (0.5, 1.75)], 0.75)
+    lid = revolve([(0.5, 1.75), (0.4, 1.9), (0.1, 1.98), (0.14, 2.1), (0, 2.18)], 0.6)
+    spout = curve([(0.7, 0, 0.7), (1.1, 0, 0.95), (1.25, 0, 1.5), (1.5, 0, 1.75)])
+    return body + lid + tube(spout, np.linspace(0.2, 0.08, 16), 0.75) + _handle(1.0, -0.7, (-0.68, 0.5), 0.7)
+
+
+def _cup(top: float, bottom: float, height: float, albedo: float) -> Mesh:
+    """An open cup with a wall, a floor and a handle."""
+    wall = [(0, 0), (bottom, 0), (top, height), (0.9 * top, height), (0.9 * bottom, 0.12), (0, 0.12)]
+    return revolve(wall, albedo) + _handle(0.6 * height, 0.5, ((top + bottom) / 2 - 0.06, 0.2 * height), albedo)
+
+
+def mug() -> Mesh:
+    """A straight mug."""
+    return _cup(0.8, 0.8, 1.7, 0.82)
+
+
+def striped_mug() -> Mesh:
+    """The straight mug, a little lower, with a dark picture on one side."""
+    cup = _cup(0.82, 0.78, 1.6, 0.8)
+    x, y, _ = cup.centres.T
+    return cup.painted((y > 0.3) & (x**2 + y**2 > 0.55) & (x < 0.6), 0.35)
+
+
+def teacup() -> Mesh:
+    """A wide cup with a foot."""
+    return _cup(1.05, 0.55, 1.05, 0.85) + cylinder(0.45, 0.1, 0.85).moved((0, 0, -0.1))
+
+
+def jug() -> Mesh:
+    """A belly, a neck, a lip on one side and a handle on the other."""
+    outline = curve([(0.55, 0), (0.85, 0.5), (0.75, 1.1), (0.42, 1.55), (0.55, 1.9)], 20)
+    body = revolve([(0, 0), *(tuple(point) for point in outline)], 0.65)
+    lip = tube(curve([(0.3, 0, 1.6), (0.55, 0, 1.85), (0.8, 0, 1.98)]), np.linspace(0.25, 0.07, 16), 0.65)
+    return body + lip + _handle(1.1, -0.6, (-0.55, 0.7), 0.65)
+
+
+def _car(outline: list[tuple[float, float]], width: float, albedo: float, wheels: tuple[float, float]) -> Mesh:
+    """A side view (x, z) drawn across the width, on four wheels, with dark front and rear windows."""
+    body = prism(outline, width, albedo).moved((0, width / 2, 0), roll=90)
+    _, y, z = body.centres.T
+    body = body.painted((abs(y) < 0.01) & (z > 0.75) & (z < 1.05), 0.15)
+    wheel = cylinder(0.24, 0.16, 0.2, 20).moved(roll=90)
+    car = body
+    for x in wheels:
+        for y in (-width / 2 + 0.1, width / 2 + 0.06):
+            car = car + wheel.moved((x, y, 0.2))
+    return car
+
+
+def _pane(x: tuple[float, float], z: tuple[float, float], width: float) -> Mesh:
+    """Dark glass on both sides of a car, between two x and two z."""
+    glass = box(x[1] - x[0], width + 0.02, z[1] - z[0], 0.15)
+    return glass.moved(((x[0] + x[1]) / 2, 0, z[0]))
+
+
+def sedan() -> Mesh:
+    """A car with a bonnet and a boot."""
+    side = [
+        (-1.6, 0.2),
+        (1.6, 0.2),
+        (1.6, 0.55),
+        (0.95, 0.65),
+        (0.5, 1.1),
+        (-0.6, 1.1),
+        (-1.05, 0.68),
+        (-1.6, 0.62),
+    ]
+    glass = _pane((-0.5, -0.05), (0.7, 1.0), 1.1) + _pane((0.03, 0.5), (0.7, 1.0), 1.1)
+    lights = box(0.04, 0.9, 0.12, 1.0).moved((1.6, 0, 0.35)) + box(0.04, 1.0, 0.1, 0.35).moved((-1.6, 0, 0.42))
+    return _car(side, 1.1, 0.75, (-0.95, 0.95)) + glass + lights
+
+
+def hatchback() -> Mesh:
+    """A car without a boot."""
+    side = [(-1.45, 0.2), (1.5, 0.2), (1.5, 0.58), (0.9, 0.68), (0.45, 1.15), (-1.05, 1.15), (-1.45, 0.7)]
+    glass = _pane((-0.95, -0.15), (0.72, 1.04), 1.12) + _pane((-0.07, 0.4), (0.72, 1.04), 1.12)
+    lights = box(0.04, 0.95, 0.12, 1.0).moved((1.5, 0, 0.35)) + box(0.04, 1.0, 0.1, 0.35).moved((-1.45, 0, 0.42))
+    return _car(side, 1.12, 0.8, (-0.9, 0.92)) + glass + lights
+
+
+def pickup() -> Mesh:
+    """A cab before an open bed."""
+    side = [(-1.7, 0.25), (1.6, 0.25), (1.6, 0.68), (1.0, 0.75), (0.7, 1.2), (-0.1, 1.2), (-0.12, 0.4), (-1.7, 0.4)]
+    walls = box(1.5, 0.08, 0.3, 0.7).moved((-0.92, 0.54, 0.4)) + box(1.5, 0.08, 0.3, 0.7).moved((-0.92, -0.54, 0.4))
+    rest = walls + box(0.08, 1.1, 0.3, 0.7).moved((-1.66, 0, 0.4)) + _pane((0.05, 0.6), (0.8, 1.1), 1.16)
+    return _car(side, 1.16, 0.7, (-1.05, 1.0)) + rest + box(0.04, 1.0, 0.12, 1.0).moved((1.6, 0, 0.42))
+
+
+def house() -> Mesh:
+    """Walls, a gable roof, a chimney, a door and windows."""
+    walls = box(2.0, 1.4, 1.0, 0.85, cells=20)
+    x, y, z = walls.centres.T
+    walls = walls.painted((y < -0.69) & (abs(x + 0.5) < 0.2) & (z < 0.6), 0.25)
+    walls = walls.painted((y < -0.69) & (abs(x - 0.4) < 0.25) & (abs(z - 0.6) < 0.17), 0.35)
+    walls = walls.painted((x > 0.99) & (abs(y) < 0.2) & (abs(z - 0.6) < 0.17), 0.35)
+    roof = prism([(-0.85, 0), (0.85, 0), (0, 0.7)], 2.2, 0.5).moved(yaw=90, roll=90).moved((-1.1, 0, 1.0))
+    return walls + roof + box(0.25, 0.25, 0.7, 0.6).moved((0.6, 0.3, 1.2))
+
+
+def medicine_box() -> Mesh:
+    """A carton with a dark band and a printed square on one side."""
+    carton = box(1.5, 0.7, 1.2, 0.9, cells=24)
+    x, y, z = carton.centres.T
+    carton = carton.painted((z < 0.35) & (z > 0.1), 0.3)
+    return carton.painted((y < -0.34) & (abs(x + 0.35) < 0.2) & (abs(z - 0.75) < 0.2), 0.45)
+
+
+def tea_box() -> Mesh:
+    """A carton like the other, printed otherwise."""
+    carton = box(1.45, 0.8, 1.15, 0.85, cells=24)
+    x, y, z = carton.centres.T
+    carton = carton.painted((z > 0.75) & (z < 0.95), 0.35)
+    return carton.painted((y < -0.39) & (abs(x - 0.3) < 0.3) & (abs(z - 0.4) < 0.15), 0.4)
+
+
+def parcel() -> Mesh:
+    """A box with a ribbon both ways and a bow at one corner."""
+    carton = box(1.3, 1.0, 0.8, 0.6, cells=26)
+    x, y, _ = carton.centres.T
+    carton = carton.painted((abs(x - 0.2) < 0.08) | (abs(y) < 0.07), 0.95)
+    bow = tube(curve([(0.2, 0, 0.82), (0.5, 0.15, 1.05), (0.55, -0.1, 0.95), (0.2, 0, 0.82)]), 0.05, 0.95)
+    return carton + bow
+
+
+def chair() -> Mesh:
+    """A seat, four legs and a back."""
+    legs = [box(0.12, 0.12, 0.9, 0.6).moved((x, y, 0)) for x in (-0.45, 0.45) for y in (-0.45, 0.45)]
+    back = [box(0.1, 0.12, 1.0, 0.6).moved((-0.47, y, 0.98)) for y in (-0.45, 0.0, 0.45)]
+    chair = box(1.1, 1.1, 0.1, 0.75).moved((0, 0, 0.88)) + box(0.1, 1.1, 0.2, 0.75).moved((-0.47, 0, 1.85))
+    for part in legs + back:
+        chair = chair + part
+    return chair
+
+
+def duck() -> Mesh:
+    """A bath duck."""
+    body = ellipsoid((1.0, 0.7, 0.6), 0.85) + ellipsoid((0.45, 0.42, 0.42), 0.85).moved((0.6, 0, 0.85))
+    tail = cone(0.3, 0.7, 0.85).moved((-0.75, 0, 0.2), pitch=-55)
+    eyes = ellipsoid((0.08, 0.08, 0.08), 0.1).moved((0.88, 0.25, 1.0)) + ellipsoid((0.08, 0.08, 0.08), 0.1).moved(
+        (0.88, -0.25, 1.0)
+    )
+    return body + tail + eyes + ellipsoid((0.3, 0.2, 0.07), 0.45).moved((1.1, 0, 0.8))
+
+
+def pig() -> Mesh:
+    """A money box on four legs, with ears and a snout."""
+    body = ellipsoid((1.0, 0.7, 0.65), 0.8).moved((0, 0, 0.8)) + ellipsoid((0.45, 0.42, 0.42), 0.8).moved(
+        (0.85, 0, 0.95)
+    )
+    snout = cylinder(0.2, 0.25, 0.6).moved((1.15, 0, 0.88), pitch=90)
+    pig = body + snout + tube(curve([(-0.95, 0, 0.9), (-1.15, 0.1, 1.05), (-1.1, -0.1, 1.2)]), 0.05, 0.8)
+    for side in (-1, 1):
+        pig = pig + cone(0.16, 0.32, 0.7).moved((0.75, 0.25 * side, 1.25), roll=-20 * side)
+        pig = pig + cylinder(0.17, 0.5, 0.7).moved((0.5, 0.35 * side, 0))
+        pig = pig + cylinder(0.17, 0.5, 0.7).moved((-0.5, 0.35 * side, 0))
+    return pig
+
+
+def dog() -> Mesh:
+    """A standing dog of tubes and balls."""
+    body = tube(curve([(-0.9, 0, 0.9), (0, 0, 0.95), (0.8, 0, 1.0)]), np.linspace(0.32, 0.4, 16), 0.6)
+    head = ellipsoid((0.38, 0.3, 0.32), 0.6).moved((1.1, 0, 1.5)) + ellipsoid((0.3, 0.17, 0.15), 0.45).moved(
+        (1.42, 0, 1.42)
+    )
+    dog = body + head + tube(curve([(0.75, 0, 1.05), (0.95, 0, 1.3), (1.05, 0, 1.45)]), 0.24, 0.6)
+    dog = dog + tube(curve([(-0.9, 0, 1.0), (-1.2, 0, 1.25), (-1.25, 0, 1.6)]), 0.08, 0.6)
+    for side in (-1, 1):
+        dog = dog + ellipsoid((0.1, 0.07, 0.28), 0.35).moved((1.0, 0.3 * side, 1.45))
+        for x in (-0.75, 0.65):
+            dog = dog + tube(
+                curve([(x, 0.22 * side, 0.85), (x, 0.24 * side, 0.4), (x + 0.08, 0.24 * side, 0)]), 0.13, 0.6
+            )
+    return dog
+
+
+def snowman() -> Mesh:
+    """Three balls, a carrot, buttons, a hat and a broom."""
+    man = ellipsoid((0.8, 0.8, 0.75), 0.95) + ellipsoid((0.58, 0.58, 0.55), 0.95).moved((0, 0, 1.05))
+    man = (
+        man
+        + ellipsoid((0.42, 0.42, 0.4), 0.95).moved((0, 0, 1.8))
+        + cone(0.09, 0.5, 0.5).moved((0.38, 0, 1.8), pitch=95)
+    )
+    man = man + cylinder(0.5, 0.06, 0.15).moved((0, 0, 2.08)) + cylinder(0.3, 0.45, 0.15).moved((0, 0, 2.1))
+    for place in ((0.56, 0, 1.2), (0.58, 0, 0.95), (0.33, 0.16, 1.95), (0.33, -0.16, 1.95)):
+        man = man + ellipsoid((0.07, 0.07, 0.07), 0.1).moved(place)
+    return man + tube([(0.3, 0.85, -0.7), (0.2, 0.85, 0.6), (0.1, 0.85, 1.8)], 0.05, 0.4)
+
+
+def aeroplane() -> Mesh:
+    """A fuselage, wings, a tail and two engines."""
+    hull = tube(
+        curve([(-1.6, 0, 0.15), (-0.6, 0, 0), (0.8, 0, 0), (1.5, 0, -0.05)]),
+        np.interp(np.linspace(0, 1, 16), [0, 0.35, 0.8, 0.93, 1], [0.06, 0.26, 0.26, 0.2, 0.05]),
+        0.9,
+    )
+    wing = prism([(0.4, 0), (0.1, 1.6), (-0.2, 1.6), (-0.3, 0), (-0.2, -1.6), (0.1, -1.6)], 0.06, 0.6)
+    tail = prism([(-1.1, 0), (-1.35, 0.6), (-1.6, 0.6), (-1.6, -0.6), (-1.35, -0.6)], 0.05, 0.6).moved((0, 0, 0.18))
+    fin = prism([(-1.05, 0.15), (-1.45, 0.75), (-1.7, 0.75), (-1.6, 0.1)], 0.05, 0.4).moved((0, 0.025, 0), roll=90)
+    engines = cylinder(0.12, 0.5, 0.35).moved((-0.1, 0.65, -0.12), pitch=90) + cylinder(0.12, 0.5, 0.35).moved(
+        (-0.1, -0.65, -0.12), pitch=90
+    )
+    return hull + wing + tail + fin + engines
+
+
+def boat() -> Mesh:
+    """A hull with a mast and two sails."""
+    deck = [(1.5, 0), (0.9, 0.4), (-0.4, 0.5), (-1.3, 0.38), (-1.3, -0.38), (-0.4, -0.5), (0.9, -0.4)]
+    hull = prism(deck, 0.4, 0.45) + prism([(0.7 * x, 0.5 * y) for x, y in deck], 0.25, 0.35).moved((0, 0, -0.25))
+    main = prism([(-0.15, 0.55), (-1.3, 0.6), (-0.15, 2.4)], 0.03, 0.95).moved((0, 0.015, 0), roll=90)
+    jib = prism([(0.0, 0.5), (1.35, 0.5), (0.0, 2.0)], 0.03, 0.85).moved((0.1, 0.015, 0), roll=90, yaw=-8)
+    return hull + main + jib + cylinder(0.05, 2.2, 0.5).moved((-0.05, 0, 0.3))
+
+
+def hammer() -> Mesh:
+    """A hammer that stands on its head."""
+    head = box(1.3, 0.42, 0.42, 0.45) + prism([(0.6, 0), (1.2, 0.18), (0.6, 0.42)], 0.42, 0.45).moved(
+        (0, 0.21, 0), roll=90
+    )
+    return head + tube([(0, 0, 0.3), (0, 0, 1.2), (0, 0, 2.2)], np.array([0.13, 0.1, 0.15]), 0.8)
+
+
+def knot() -> Mesh:
+    """A trefoil knot of rope, stood on its side."""
+    t = np.linspace(0, 2 * np.pi, 97)
+    ring = 2 + np.cos(3 * t)
+    path = np.stack([ring * np.cos(2 * t), 1.2 * np.sin(3 * t), ring * np.sin(2 * t)], axis=1)
+    return tube(path, 0.45, 0.75)
+
+
+def arch() -> Mesh:
+    """A wooden toy gate with a ball on one post."""
+    posts = box(0.5, 0.6, 1.2, 0.7).moved((-0.75, 0, 0)) + box(0.5, 0.6, 1.2, 0.6).moved((0.75, 0, 0))
+    beam = prism([(-1.0, 0), (1.0, 0), (0.55, 0.5), (-0.55, 0.5)], 0.6, 0.8).moved((0, 0.3, 1.2), roll=90)
+    return posts + beam + ellipsoid((0.25, 0.25, 0.25), 0.4).moved((0.3, 0, 1.93))
+
+
+def stairs() -> Mesh:
+    """A winding stair about a post."""
+    flight = cylinder(0.16, 2.2, 0.5)
+    for step in range(11):
+        tread = prism([(0, -0.12), (1.1, -0.32), (1.1, 0.32), (0, 0.12)], 0.1, 0.85 - 0.02 * step)
+        flight = flight + tread.moved((0, 0, 0.18 * step + 0.05), yaw=28 * step)
+    return flight
+
+
+def lamp() -> Mesh:
+    """A desk lamp: a foot, a bent arm and a shade."""
+    arm = tube(curve([(-0.3, 0, 0.1), (-0.6, 0, 1.0), (-0.1, 0, 1.75), (0.5, 0, 1.8)], 20), 0.07, 0.5)
+    shade = revolve([(0.12, 0.5), (0.2, 0.4), (0.6, -0.2), (0.55, -0.2), (0.15, 0.38)], 0.85).moved(
+        (0.6, 0, 1.6), pitch=-25
+    )
+    return cylinder(0.6, 0.12, 0.4).moved((-0.3, 0, 0)) + arm + shade
+
+
+#: Every solid by its name, in the order of the class labels.
+SOLIDS: dict[str, Callable[[], Mesh]] = {
+    function.__name__: function
+    for function in (
+        teapot,
+        coffee_pot,
+        mug,
+        striped_mug,
+        teacup,
+        jug,
+        sedan,
+        hatchback,
+        pickup,
+        house,
+        medicine_box,
+        tea_box,
+        parcel,
+        chair,
+        duck,
+        pig,
+        dog,
+        snowman,
+        aeroplane,
+        boat,
+        hammer,
+        knot,
+        arch,
+        stairs,
+        lamp,
+    )
+}
