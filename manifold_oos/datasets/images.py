@@ -1,0 +1,113 @@
+"""Decodes untrusted image files and resizes or greys stacks of images."""
+
+import io
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from manifold_oos.errors import DataError
+
+RESAMPLE = {
+    "lanczos": Image.Resampling.LANCZOS,
+    "box": Image.Resampling.BOX,
+    "bicubic": Image.Resampling.BICUBIC,
+    "nearest": Image.Resampling.NEAREST,
+}
+MAX_PIXELS = 20_000_000
+"""Larger images are refused before they are decoded; the largest of any known set has 0.3 million."""
+FORMATS = ("PNG", "JPEG", "GIF", "PPM", "BMP", "TIFF")
+
+
+def decode(data: bytes, where: str) -> NDArray[np.uint8]:
+    """Decode one image.
+
+    Parameters
+    ----------
+    data : bytes
+        The file's content: PNG, JPEG, GIF, PGM/PPM, BMP or TIFF, recognised by content, not by name.
+    where : str
+        File and member, for messages.
+
+    Returns
+    -------
+    ndarray of shape (h, w) or (h, w, 3), uint8
+        Grey where the file is grey (a palette of greys included), RGB otherwise. Transparency is dropped.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    raise DataError(f"{where}: {image.width}×{image.height} is more than {MAX_PIXELS} pixels")
+                if image.mode in ("L", "1") or image.mode.startswith(("I", "F")):
+                    return _gray(image, where)
+                pixels = np.asarray(image.convert("RGB"))
+                if image.mode in ("P", "LA", "PA") and (pixels == pixels[..., :1]).all():
+                    return np.ascontiguousarray(pixels[..., 0])
+                return pixels
+    except DataError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise DataError(f"{where}: more pixels than a data set can have ({error})") from error
+    except Exception as error:  # Pillow's decoders raise nearly anything on damaged bytes
+        reason = (str(error) or "damaged").splitlines()[0]
+        raise DataError(f"{where}: not a readable image ({reason})") from error
+
+
+def _gray(image: Image.Image, where: str) -> NDArray[np.uint8]:
+    if image.mode in ("L", "1"):
+        return np.asarray(image.convert("L"))
+    pixels = np.asarray(image)
+    if pixels.max() > 255 or pixels.min() < 0:
+        raise DataError(f"{where}: more than 8 bits per pixel; convert it to 8-bit grey")
+    return pixels.astype(np.uint8)
+
+
+def to_gray(values: NDArray) -> NDArray:
+    """Luminance of a stack of images (ITU-R 601: 0.299 R + 0.587 G + 0.114 B, as Pillow's mode L).
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, h, w) or (n, h, w, 3)
+        uint8, or floats in 0..1.
+
+    Returns
+    -------
+    ndarray of shape (n, h, w)
+        Same dtype; grey images are returned as they are.
+    """
+    if values.ndim == 3:
+        return values
+    if values.dtype == np.uint8:
+        return np.stack([np.asarray(Image.fromarray(image).convert("L")) for image in values])
+    return np.asarray(values @ np.array([0.299, 0.587, 0.114]))
+
+
+def resize(values: NDArray, size: tuple[int, int], resample: str = "lanczos") -> NDArray:
+    """Resize a stack of images.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, h, w) or (n, h, w, 3)
+        uint8, or floats in 0..1.
+    size : (width, height)
+        Target size in pixels.
+    resample : {"lanczos", "box", "bicubic", "nearest"}
+        Pillow's filter of that name, antialiased when shrinking except ``nearest``.
+
+    Returns
+    -------
+    ndarray of shape (n, height, width) or (n, height, width, 3)
+        Same dtype; overshoots are clipped to the range of pixels.
+    """
+    if (values.shape[2], values.shape[1]) == tuple(size):
+        return values
+    method = RESAMPLE[resample]
+    if values.dtype == np.uint8:
+        return np.stack([np.asarray(Image.fromarray(image).resize(size, method)) for image in values])
+    if values.ndim == 4:
+        return np.stack([resize(values[..., channel], size, resample) for channel in range(3)], axis=3)
+    small = [np.asarray(Image.fromarray(image.astype(np.float32)).resize(size, method)) for image in values]
+    return np.clip(np.stack(small).astype(np.float64), 0.0, 1.0)
