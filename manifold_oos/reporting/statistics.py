@@ -47,12 +47,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Average ranks of arms over data sets (1 is best) and the groups that cannot be told apart."""
+    """Average ranks of arms over data sets (1 is best) and the groups that cannot be told apart.
+
+    ``p`` has the adjusted p-value of each pair by the test named in ``test`` ("wilcoxon-holm" or "nemenyi").
+    """
 
     ranks: pd.Series
     n_datasets: int
     p_friedman: float
-    p_holm: pd.DataFrame
+    test: str
+    p: pd.DataFrame
     groups: list[list[str]]
 
 
@@ -180,10 +184,12 @@ def holm(p_values: ArrayLike) -> NDArray[np.floating]:
 
 
 def rank_arms(means: pd.DataFrame, *, better: str) -> Ranking:
-    """Average ranks over data sets, Friedman's test, and pairwise Wilcoxon tests corrected by Holm.
+    r"""Average ranks over data sets, Friedman's test, and a test of every pair.
 
-    Two arms are told apart where the Holm-adjusted Wilcoxon test over data sets has p < 0.05; with fewer than 6
-    data sets no two can be. A group is a run of neighbouring ranks within which no two are told apart.
+    Pairs are compared by Wilcoxon's test over data sets with Holm's correction [1]_. With n data sets its smallest
+    adjusted p is :math:`2^{1-n}` times the number of pairs; where that exceeds 5 %, so that it could not tell any
+    two arms apart, Nemenyi's test of the rank difference, in units of :math:`\sqrt{k(k+1)/6n}`, takes its place
+    [2]_. A group is a run of neighbouring ranks within which no two arms have p < 0.05.
 
     Parameters
     ----------
@@ -196,21 +202,33 @@ def rank_arms(means: pd.DataFrame, *, better: str) -> Ranking:
     -------
     Ranking
         Ranks sorted, best first.
+
+    References
+    ----------
+    .. [1] Benavoli, Corani & Mangili, Should we really use post-hoc tests based on mean-ranks?, JMLR 17, 2016.
+    .. [2] Demšar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006.
     """
     complete = means.dropna()
     arms = list(complete.columns)
+    n, k = complete.shape
     ranks = complete.rank(axis=1, ascending=better == "lower").mean().sort_values(kind="stable")
-    n = len(complete)
     p_friedman = math.nan
-    if n >= 2 and len(arms) >= 3:
+    if n >= 2 and k >= 3:
         p_friedman = float(stats.friedmanchisquare(*complete.to_numpy().T).pvalue)
-    adjusted = pd.DataFrame(np.nan, index=arms, columns=arms)
     pairs = [(a, b) for i, a in enumerate(arms) for b in arms[i + 1 :]]
-    if n >= WILCOXON_PAIRS and pairs:
-        for (a, b), p in zip(pairs, holm([wilcoxon(complete[a] - complete[b]) for a, b in pairs]), strict=True):
-            adjusted.loc[a, b] = adjusted.loc[b, a] = p
-    ordered = list(ranks.index)
-    return Ranking(ranks, n, p_friedman, adjusted, _groups(ordered, adjusted))
+    if n >= WILCOXON_PAIRS and 2.0 ** (1 - n) * len(pairs) <= ALPHA:
+        test = "wilcoxon-holm"
+        p_pairs = holm([wilcoxon(complete[a] - complete[b]) for a, b in pairs])
+    else:
+        test = "nemenyi"
+        unit = math.sqrt(k * (k + 1) / (12 * n)) if n else math.nan
+        p_pairs = np.array(
+            [stats.studentized_range.sf(abs(ranks[a] - ranks[b]) / unit, k, np.inf) for a, b in pairs]
+        )
+    p = pd.DataFrame(np.nan, index=arms, columns=arms)
+    for (a, b), value in zip(pairs, p_pairs, strict=True):
+        p.loc[a, b] = p.loc[b, a] = value
+    return Ranking(ranks, n, p_friedman, test, p, _groups(list(ranks.index), p))
 
 
 def _groups(ordered: list[str], p: pd.DataFrame) -> list[list[str]]:

@@ -17,9 +17,10 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 LINES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)))
 INK = "#222222"
+DPI = 160
 FAINT = "#8C8C8C"
 
-RC: dict[str, Any] = {
+RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "text.color": INK,
@@ -31,7 +32,7 @@ RC: dict[str, Any] = {
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.titlesize": 10,
-    "axes.titleweight": "semibold",
+    "axes.titleweight": "bold",
     "axes.titlelocation": "left",
     "grid.color": "#E6E6E6",
     "grid.linewidth": 0.7,
@@ -44,7 +45,6 @@ RC: dict[str, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
     "figure.dpi": 100,
-    "savefig.dpi": 200,
     "pdf.fonttype": 42,
     "svg.hashsalt": "moos",
 }
@@ -148,6 +148,6 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     for suffix, metadata in METADATA.items():
         path = stem.with_name(stem.name + suffix)
         with replacing(path) as temporary:
-            figure.savefig(temporary, metadata=metadata, facecolor="white")
+            figure.savefig(temporary, metadata=metadata, facecolor="white", dpi=DPI)
         paths.append(path)
     return paths

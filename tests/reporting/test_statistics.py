@@ -114,14 +114,22 @@ def test_higher_is_better_turns_the_ranks():
 def test_groups_join_only_what_holm_wilcoxon_cannot_tell_apart():
     # 8 data sets: smallest p is 2/256; times 6 pairs = 0.047 < 0.05
     result = rank_arms(ranks_table(), better="lower")
-    assert result.p_holm.loc["good", "bad"] == pytest.approx(6 * 2 / 256)
+    assert result.test == "wilcoxon-holm"
+    assert result.p.loc["good", "bad"] == pytest.approx(6 * 2 / 256)
     assert [set(group) for group in result.groups] == [{"good", "good2"}]
 
 
-def test_with_few_data_sets_nothing_is_told_apart():
-    result = rank_arms(ranks_table().head(5), better="lower")
-    assert result.n_datasets == 5 and len(result.groups) == 1 and len(result.groups[0]) == 4
-    assert result.p_holm.isna().all().all()
+def test_nemenyi_where_holm_wilcoxon_could_show_nothing():
+    # 7 data sets: 2/128 times 6 pairs = 0.09, so that no pair could ever be told apart
+    result = rank_arms(ranks_table().head(7), better="lower")
+    assert result.test == "nemenyi" and result.n_datasets == 7
+    # Demšar 2006, Table 5: q(0.05) = 2.569 for 4 classifiers
+    critical = 2.569 * math.sqrt(4 * 5 / (6 * 7))
+    for a in result.ranks.index:
+        for b in result.ranks.index:
+            if a != b:
+                assert (result.p.loc[a, b] < 0.05) == (abs(result.ranks[a] - result.ranks[b]) > critical)
+    assert result.p.loc["good", "bad"] < 0.05
 
 
 def test_a_data_set_without_one_arm_is_left_out_of_the_ranks():
