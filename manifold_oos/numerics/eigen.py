@@ -1,0 +1,304 @@
+"""Eigenproblems of embeddings: few extreme pairs, checked residuals, deterministic signs."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
+
+Array = NDArray[np.floating]
+#: A dense or sparse symmetric matrix.
+Matrix = Any
+
+#: Below this order, or with more wanted pairs than a tenth of it, a dense decomposition is as fast as Lanczos.
+DENSE_ORDER = 250
+#: Share of non-zeros from which a factorisation of a sparse matrix is no longer sparse.
+DENSE_SHARE = 0.2
+#: Largest residual ‖Av − λBv‖ of a unit vector that counts as solved, relative to ‖A‖.
+RESIDUAL = 1e-9
+#: An eigen-gap below this, relative to ‖A‖, leaves less than three digits of an eigenvector.
+GAP = 1e-13
+
+
+class AmbiguousEigenvectors(UserWarning):
+    """The wanted eigenvectors are not determined: the cut falls into a group of equal eigenvalues."""
+
+
+def fix_signs(V: Array) -> Array:
+    """Turn each column so that its entry of largest magnitude (the first of several) is positive.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, k)
+        Eigenvectors in columns.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        A copy with signs fixed.
+
+    Examples
+    --------
+    >>> fix_signs(np.array([[1.0, 0.5], [-3.0, 0.1]])).tolist()
+    [[-1.0, 0.5], [3.0, 0.1]]
+    """
+    if not V.size:
+        return V.copy()
+    magnitude = np.abs(V)
+    # Entries equal up to rounding count as a tie, so that another BLAS does not choose another sign.
+    first = np.argmax(magnitude >= magnitude.max(axis=0) * (1 - 1e-8), axis=0)
+    signs = np.sign(V[first, np.arange(V.shape[1])])
+    signs[signs == 0] = 1
+    fixed: Array = V * signs
+    return fixed
+
+
+def smallest_eigenpairs(
+    A: Matrix,
+    k: int,
+    B: Matrix | None = None,
+    *,
+    null: Array | None = None,
+    semidefinite: bool = False,
+    ambiguous: str = "warn",
+) -> tuple[Array, Array]:
+    r"""The k algebraically smallest pairs of :math:`A v = \lambda B v` with :math:`V^\top B V = I`.
+
+    Dense or small problems take LAPACK's subset driver; large ones Lanczos on the inverse of
+    :math:`A - s I` (after scaling by a diagonal B), with the shift s just below the spectrum: a small negative
+    number when A is known to be positive semi-definite, Gershgorin's lower bound otherwise, so that the pairs
+    nearest to s are the smallest in either case. The start vector is fixed and the residuals are checked.
+
+    Parameters
+    ----------
+    A : ndarray or sparse array of shape (n, n)
+        Symmetric, possibly indefinite.
+    k : int
+        How many pairs.
+    B : ndarray of shape (n,) or (n, n), or sparse, optional
+        Positive definite; a vector is a diagonal. The identity when left out.
+    null : ndarray of shape (n, c), optional
+        Vectors with Av = 0 (the constant, indicators of components) that are left out: the result is
+        B-orthogonal to them. Unlike dropping the first c pairs this stays right when more eigenvalues vanish.
+    semidefinite : bool, default=False
+        Whether A is known to be positive semi-definite.
+    ambiguous : {"warn", "ignore"}, default="warn"
+        Whether to warn when the (k+1)-th eigenvalue equals the k-th.
+
+    Returns
+    -------
+    values : ndarray of shape (k,)
+        Ascending.
+    vectors : ndarray of shape (n, k)
+        With signs of :func:`fix_signs`.
+
+    Examples
+    --------
+    >>> values, vectors = smallest_eigenpairs(np.diag([3.0, -1.0, 2.0]), 2)
+    >>> values.tolist(), vectors.T.tolist()
+    ([-1.0, 2.0], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    """
+    n = A.shape[0]
+    room = n - (0 if null is None else null.shape[1])
+    if not 1 <= k <= room:
+        raise ValueError(f"{k} eigenvectors asked of a problem that has {room}: lower n_components")
+    weights = _diagonal(B)
+    if weights is None and B is not None:
+        return _generalized(A, k, B, null, ambiguous)
+    if weights is not None:
+        if not (weights > 0).all():
+            raise ValueError("B has diagonal entries that are not positive: a point of the graph has no neighbour")
+        root = np.sqrt(weights)
+        null = None if null is None else null * root[:, None]
+        A = _scale(A, 1 / root)
+    null = None if null is None else np.linalg.qr(null)[0]
+    norm = _norm(A)
+    more = min(k + 1, room)
+    if _is_small(A, more):
+        values, vectors = _dense_pairs(_dense(A), more, null, norm)
+    else:
+        values, vectors = _shift_invert(A, more, null, norm, semidefinite)
+    _check(A, values, vectors, k, norm, ambiguous)
+    values, vectors = values[:k], vectors[:, :k]
+    return values, fix_signs(vectors if weights is None else vectors / root[:, None])
+
+
+def largest_eigenpairs(A: Array, k: int, *, ambiguous: str = "warn") -> tuple[Array, Array]:
+    """The k algebraically largest pairs of a dense symmetric matrix, in descending order.
+
+    Parameters
+    ----------
+    A : ndarray of shape (n, n)
+        Symmetric.
+    k : int
+        How many pairs.
+    ambiguous : {"warn", "ignore"}, default="warn"
+        Whether to warn when the (k+1)-th eigenvalue equals the k-th.
+
+    Returns
+    -------
+    values : ndarray of shape (k,)
+        Descending.
+    vectors : ndarray of shape (n, k)
+        Orthonormal, with signs of :func:`fix_signs`.
+
+    Examples
+    --------
+    >>> largest_eigenpairs(np.diag([3.0, -1.0, 2.0]), 2)[0].tolist()
+    [3.0, 2.0]
+    """
+    n = A.shape[0]
+    if not 1 <= k <= n:
+        raise ValueError(f"{k} eigenvectors asked of a problem that has {n}: lower n_components")
+    norm = _norm(A)
+    more = min(k + 1, n)
+    if _is_small(A, more):
+        values, vectors = linalg.eigh(A, subset_by_index=(n - more, n - 1))
+    else:
+        values, vectors = _lanczos(A, more, which="LA", v0=_start(n, None))
+        values, vectors = _rayleigh_ritz(A, vectors)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    _check(A, values, vectors, k, norm, ambiguous)
+    return values[:k].copy(), fix_signs(vectors[:, :k])
+
+
+def _diagonal(B: Matrix | None) -> Array | None:
+    """The diagonal of B if B is a diagonal matrix (or already a vector)."""
+    if B is None:
+        return None
+    if sparse.issparse(B):
+        diagonal: Array = B.diagonal()
+        return diagonal if (B - sparse.diags_array(diagonal)).count_nonzero() == 0 else None
+    return B if B.ndim == 1 else None
+
+
+def _dense(A: Matrix) -> Array:
+    dense: Array = A.toarray() if sparse.issparse(A) else np.asarray(A)
+    return dense
+
+
+def _norm(A: Matrix) -> float:
+    """The largest absolute row sum, a bound of every eigenvalue."""
+    return float(abs(A).sum(axis=1).max()) or 1.0
+
+
+def _scale(A: Matrix, s: Array) -> Matrix:
+    """diag(s) A diag(s)."""
+    if sparse.issparse(A):
+        diagonal = sparse.diags_array(s)
+        return (diagonal @ A @ diagonal).tocsr()
+    return s[:, None] * A * s
+
+
+def _is_small(A: Matrix, k: int) -> bool:
+    n = A.shape[0]
+    return bool(n <= DENSE_ORDER or k > n / 10)
+
+
+def _dense_pairs(A: Array, k: int, null: Array | None, norm: float) -> tuple[Array, Array]:
+    if null is not None:
+        A = A + (2 * norm * null) @ null.T
+    values, vectors = linalg.eigh(A, subset_by_index=(0, k - 1))
+    return values, vectors
+
+
+def _generalized(A: Matrix, k: int, B: Matrix, null: Array | None, ambiguous: str) -> tuple[Array, Array]:
+    """Dense pairs for a B that is not diagonal, through its Cholesky factor B = RᵀR."""
+    A, B = _dense(A), _dense(B)
+    try:
+        R = linalg.cholesky(B)
+    except linalg.LinAlgError as error:
+        raise ValueError(
+            "B is not positive definite: add a ridge, or reduce the dimension of the data first"
+        ) from error
+    half = linalg.solve_triangular(R, A, trans="T")
+    standard = linalg.solve_triangular(R, half.T, trans="T")
+    standard = (standard + standard.T) / 2
+    values, vectors = smallest_eigenpairs(standard, k, null=None if null is None else R @ null, ambiguous=ambiguous)
+    return values, fix_signs(linalg.solve_triangular(R, vectors))
+
+
+def _start(n: int, null: Array | None) -> Array:
+    """The start vector of every Lanczos run: fixed, and free of the null vectors."""
+    v0 = np.random.default_rng(0).uniform(-1, 1, n)
+    return v0 if null is None else v0 - null @ (null.T @ v0)
+
+
+def _lanczos(A: Matrix, k: int, **options: Any) -> tuple[Array, Array]:
+    try:
+        values, vectors = eigsh(A, k, tol=1e-12, maxiter=1000, ncv=min(A.shape[0], max(2 * k + 1, 20)), **options)
+    except ArpackNoConvergence as error:
+        raise ValueError(
+            f"the eigen-solver found {len(error.eigenvalues)} of {k} pairs in 1000 restarts:"
+            " raise n_neighbors or lower n_components"
+        ) from error
+    return values, vectors
+
+
+def _shift_invert(A: Matrix, k: int, null: Array | None, norm: float, semidefinite: bool) -> tuple[Array, Array]:
+    if semidefinite:
+        shift = -1e-10 * norm
+    else:
+        diagonal = A.diagonal()
+        radius = np.asarray(abs(A).sum(axis=1)).ravel() - np.abs(diagonal)
+        shift = float((diagonal - radius).min()) - 1e-10 * norm
+    solve = _factorise(A, shift)
+
+    def inverse(x: Array) -> Array:
+        if null is None:
+            return solve(x)
+        x = solve(x - null @ (null.T @ x))
+        projected: Array = x - null @ (null.T @ x)
+        return projected
+
+    operator = LinearOperator(A.shape, matvec=inverse, dtype=np.float64)
+    _, vectors = _lanczos(A, k, sigma=shift, OPinv=operator, v0=_start(A.shape[0], null))
+    return _rayleigh_ritz(A, vectors)
+
+
+def _factorise(A: Matrix, shift: float) -> Callable[[Array], Array]:
+    """Solver of (A − shift I) x = b for a positive definite A − shift I."""
+    n = A.shape[0]
+    if not sparse.issparse(A) or A.nnz > DENSE_SHARE * n * n:
+        shifted = _dense(A).copy()
+        shifted.flat[:: n + 1] -= shift
+        try:
+            factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError as error:
+            raise ValueError(
+                "the matrix of the embedding is not positive semi-definite up to rounding:"
+                " check the data for extreme values or raise the regularisation"
+            ) from error
+        return lambda b: linalg.cho_solve(factor, b, check_finite=False)
+    shifted = (A - shift * sparse.eye_array(n)).tocsc()
+    # Symmetric pivoting keeps the fill-in of a nested-dissection-like order, which row pivoting would destroy.
+    lu = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    solver: Callable[[Array], Array] = lu.solve
+    return solver
+
+
+def _rayleigh_ritz(A: Matrix, V: Array) -> tuple[Array, Array]:
+    """The best pairs within the span of V, ascending."""
+    V = np.linalg.qr(V)[0]
+    values, rotation = np.linalg.eigh(V.T @ (A @ V))
+    return values, V @ rotation
+
+
+def _check(A: Matrix, values: Array, vectors: Array, k: int, norm: float, ambiguous: str) -> None:
+    """Raise on a residual that is not small; warn when pair k and pair k+1 cannot be told apart."""
+    residual = np.linalg.norm(A @ vectors[:, :k] - vectors[:, :k] * values[:k], axis=0).max()
+    if not residual <= RESIDUAL * norm:
+        raise ValueError(
+            f"the eigen-solver left a residual of {residual / norm:.1e} (relative):"
+            " raise n_neighbors or the regularisation"
+        )
+    if ambiguous == "warn" and len(values) > k and abs(values[k] - values[k - 1]) <= GAP * norm:
+        warnings.warn(
+            f"eigenvalues {k} and {k + 1} are both {values[k]:.3g}: the last of {k} coordinates are an arbitrary"
+            " rotation; change n_components",
+            AmbiguousEigenvectors,
+            stacklevel=3,
+        )

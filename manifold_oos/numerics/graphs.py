@@ -1,0 +1,409 @@
+"""Neighbour graphs, their weights and Laplacians, within and between classes, and what to do with loose parts."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.metrics import pairwise_distances_argmin_min
+from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
+
+from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances
+
+Array = NDArray[np.floating]
+Index = NDArray[np.integer]
+#: Symmetric weights of a graph, dense or sparse.
+Weights = Any
+
+
+class DisconnectedGraph(UserWarning):
+    """The graph fell into several components and was connected by its shortest links."""
+
+
+def neighbor_graph(X: Array, n_neighbors: int) -> tuple[Index, Array]:
+    """The nearest neighbours of every point, itself left out by its index (duplicates are neighbours).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    n_neighbors : int
+        How many neighbours, the point itself not counted; at most n − 1.
+
+    Returns
+    -------
+    index : ndarray of shape (n, n_neighbors)
+        Nearest first.
+    distance : ndarray of shape (n, n_neighbors)
+        Their Euclidean distances.
+
+    Examples
+    --------
+    >>> neighbor_graph(np.array([[0.0], [0.0], [3.0], [4.0]]), 1)[0].ravel().tolist()
+    [1, 0, 3, 2]
+    """
+    if not 1 <= n_neighbors < len(X):
+        raise ValueError(
+            f"n_neighbors={n_neighbors} needs more than {n_neighbors} points and there are n_samples = {len(X)}:"
+            " lower n_neighbors"
+        )
+    distance, index = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+    return index, distance
+
+
+def neighborhoods(X: Array, n_neighbors: int, disconnected: str = "connect") -> Index:
+    """Every point followed by its nearest neighbours: the cliques of alignment methods.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    n_neighbors : int
+        Neighbours beside the point itself.
+    disconnected : {"connect", "error"}, default="connect"
+        What to do when the neighbourhoods fall into components: let the ends of the shortest links take the
+        place of their farthest neighbours, with a warning, or fail.
+
+    Returns
+    -------
+    ndarray of shape (n, n_neighbors + 1)
+        Indices, the point itself first.
+    """
+    index, distance = neighbor_graph(X, n_neighbors)
+    graph = directed_graph(index, distance)
+    if count_components(graph) > 1:
+        start, end, _ = component_links(graph, X, disconnected)
+        place = np.full(len(X), n_neighbors)
+        for i, j in zip(np.r_[start, end], np.r_[end, start], strict=True):
+            place[i] -= 1
+            index[i, max(place[i], 0)] = j
+        if count_components(directed_graph(index, distance)) > 1:
+            raise ValueError(f"the graph of {n_neighbors} neighbours cannot be connected: raise n_neighbors")
+    return np.column_stack([np.arange(len(X)), index])
+
+
+def directed_graph(index: Index, values: Array) -> sparse.csr_array:
+    """Sparse matrix with a row of ``values`` (zeros kept) at the columns of each row of ``index``.
+
+    Parameters
+    ----------
+    index : ndarray of shape (n, k)
+        Columns.
+    values : ndarray of shape (n, k)
+        Entries.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        The matrix.
+    """
+    n, k = index.shape
+    return sparse.csr_array((values.ravel(), index.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+
+
+def symmetrize(W: sparse.csr_array) -> sparse.csr_array:
+    """An edge wherever either point has the other as its neighbour: max(W, Wᵀ).
+
+    Parameters
+    ----------
+    W : csr_array of shape (n, n)
+        Non-negative weights.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        Symmetric weights.
+    """
+    return sparse.csr_array(W.maximum(W.T))
+
+
+def heat_weights(distance: Array, sigma: float | None) -> Array:
+    """Weights exp(−d²/σ²) of distances, or 1 everywhere when sigma is None (binary weights).
+
+    Parameters
+    ----------
+    distance : ndarray
+        Distances.
+    sigma : float or None
+        Kernel width.
+
+    Returns
+    -------
+    ndarray
+        Weights, of the shape of ``distance``.
+    """
+    return np.ones_like(distance) if sigma is None else gaussian_kernel(distance**2, sigma)
+
+
+def knn_weights(X: Array, n_neighbors: int, sigma: float | None = None) -> sparse.csr_array:
+    """Weights of the graph that joins a point with its nearest neighbours (either of the other).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    n_neighbors : int
+        Neighbours per point.
+    sigma : float, optional
+        Width of heat weights; binary weights when left out.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        Symmetric, zero diagonal.
+    """
+    index, distance = neighbor_graph(X, n_neighbors)
+    return symmetrize(directed_graph(index, heat_weights(distance, sigma)))
+
+
+def ball_weights(X: Array, radius: float, sigma: float | None = None) -> sparse.csr_array:
+    """Weights of the graph that joins points at most ``radius`` apart.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    radius : float
+        The ε of the ε-ball graph.
+    sigma : float, optional
+        Width of heat weights; binary weights when left out.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        Symmetric, zero diagonal.
+    """
+    graph = sparse.csr_array(radius_neighbors_graph(X, radius, mode="distance", include_self=False))
+    graph.data = heat_weights(graph.data, sigma)
+    return symmetrize(graph)
+
+
+def full_weights(X: Array, sigma: float | None = None) -> Array:
+    """Weights of the graph that joins every pair of points.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    sigma : float, optional
+        Width of heat weights; binary weights when left out.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        Symmetric, zero diagonal.
+    """
+    n = len(X)
+    W = np.ones((n, n)) if sigma is None else gaussian_kernel(squared_distances(X), sigma)
+    np.fill_diagonal(W, 0)
+    return W
+
+
+def within_class_weights(
+    X: Array, y: NDArray, n_neighbors: int | None = None, sigma: float | None = None
+) -> sparse.csr_array:
+    """Weights W_w that join a point with its nearest neighbours of the same class.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    y : ndarray of shape (n,)
+        Class labels.
+    n_neighbors : int, optional
+        Neighbours per point; the whole class when left out or when the class is smaller.
+    sigma : float, optional
+        Width of heat weights; binary weights when left out.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        Symmetric, zero diagonal. A point alone in its class has an empty row.
+
+    Examples
+    --------
+    >>> within_class_weights(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1])).toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    return _class_weights(X, y, n_neighbors, sigma, same=True)
+
+
+def between_class_weights(
+    X: Array, y: NDArray, n_neighbors: int | None = None, sigma: float | None = None
+) -> sparse.csr_array:
+    """Weights W_b that join a point with its nearest neighbours of other classes.
+
+    With neither ``n_neighbors`` nor ``sigma``: 1 for every pair of different classes, as in NSSE.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    y : ndarray of shape (n,)
+        Class labels.
+    n_neighbors : int, optional
+        Neighbours per point; all points of other classes when left out.
+    sigma : float, optional
+        Width of heat weights; binary weights when left out.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        Symmetric, zero on pairs of the same class.
+
+    Examples
+    --------
+    >>> between_class_weights(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1])).toarray().tolist()
+    [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    return _class_weights(X, y, n_neighbors, sigma, same=False)
+
+
+def _class_weights(
+    X: Array, y: NDArray, n_neighbors: int | None, sigma: float | None, same: bool
+) -> sparse.csr_array:
+    """Class by class, so that the distances at hand are those of one class to its candidates."""
+    n = len(X)
+    rows, columns, values = [], [], []
+    for label in np.unique(y):
+        members = np.flatnonzero(y == label)
+        others = members if same else np.flatnonzero(y != label)
+        squared = squared_distances(X[members], None if same else X[others])
+        if same:
+            np.fill_diagonal(squared, np.inf)
+        available = len(others) - same
+        k = available if n_neighbors is None else min(n_neighbors, available)
+        if k == 0:
+            continue
+        nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
+        rows.append(np.repeat(members, k))
+        columns.append(others[nearest].ravel())
+        values.append(heat_weights(np.sqrt(np.take_along_axis(squared, nearest, axis=1)), sigma).ravel())
+    if not rows:
+        return sparse.csr_array((n, n), dtype=np.float64)
+    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    return symmetrize(sparse.csr_array(entries, shape=(n, n)))
+
+
+def laplacian(W: Weights) -> tuple[Weights, Array]:
+    """The graph Laplacian L = D − W and the degrees on the diagonal of D.
+
+    Parameters
+    ----------
+    W : ndarray or sparse array of shape (n, n)
+        Symmetric weights.
+
+    Returns
+    -------
+    L : ndarray or csr_array of shape (n, n)
+        The Laplacian, of the kind of W.
+    degree : ndarray of shape (n,)
+        Row sums of W.
+
+    Examples
+    --------
+    >>> L, degree = laplacian(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    >>> L.tolist(), degree.tolist()
+    ([[2.0, -2.0], [-2.0, 2.0]], [2.0, 2.0])
+    """
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    if sparse.issparse(W):
+        return sparse.csr_array(sparse.diags_array(degree) - W), degree
+    L = -W
+    L.flat[:: len(L) + 1] += degree
+    return L, degree
+
+
+def count_components(graph: Weights) -> int:
+    """How many parts a graph falls into; a dense matrix has an edge at every non-zero, a sparse one at every entry.
+
+    Parameters
+    ----------
+    graph : ndarray or sparse array of shape (n, n)
+        Weights or distances; an edge in either direction joins.
+
+    Returns
+    -------
+    int
+        Number of components, which is also the dimension of the null space of the Laplacian.
+    """
+    return int(connected_components(graph, directed=False)[0])
+
+
+def component_links(graph: Weights, X: Array, disconnected: str = "connect") -> tuple[Index, Index, Array]:
+    """The shortest links that join the components of a graph (Borůvka's spanning tree of components).
+
+    Parameters
+    ----------
+    graph : ndarray or sparse array of shape (n, n)
+        Weights or distances.
+    X : ndarray of shape (n, D)
+        The points behind the graph.
+    disconnected : {"connect", "error"}, default="connect"
+        Return the links with a warning, or fail, when there is more than one component.
+
+    Returns
+    -------
+    start, end : ndarray of shape (m,)
+        The points that each link joins; empty when the graph is connected.
+    distance : ndarray of shape (m,)
+        Their distances.
+    """
+    count, part = connected_components(graph, directed=False)
+    if count > 1:
+        message = f"the neighbour graph has {count} components"
+        if disconnected == "error":
+            raise ValueError(f"{message}: raise n_neighbors (or radius), or set disconnected='connect'")
+        warnings.warn(
+            f"{message}, joined by their shortest links; raise n_neighbors", DisconnectedGraph, stacklevel=4
+        )
+    links: dict[tuple[int, int], float] = {}
+    while count > 1:
+        for label in range(count):
+            inside, outside = np.flatnonzero(part == label), np.flatnonzero(part != label)
+            nearest, distance = pairwise_distances_argmin_min(X[inside], X[outside])
+            best = int(distance.argmin())
+            i, j = int(inside[best]), int(outside[nearest[best]])
+            links[min(i, j), max(i, j)] = float(distance[best])
+        start, end = np.array(list(links)).T
+        joined = sparse.csr_array((np.ones(len(links)), (start, end)), shape=(len(X), len(X)))
+        pattern = _pattern(graph)
+        count, part = connected_components(pattern + joined, directed=False)
+    pairs = np.array(list(links), dtype=np.intp).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1], np.array(list(links.values()))
+
+
+def _pattern(graph: Weights) -> sparse.csr_array:
+    """Ones where a graph has edges, explicit zeros of a sparse graph included."""
+    if not sparse.issparse(graph):
+        return sparse.csr_array(np.asarray(graph) != 0).astype(np.float64)
+    pattern = sparse.csr_array(graph, copy=True)
+    pattern.data = np.ones_like(pattern.data, dtype=np.float64)
+    return pattern
+
+
+def connect_components(graph: sparse.csr_array, X: Array, disconnected: str = "connect") -> sparse.csr_array:
+    """A graph of distances with the shortest links between its components added.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Distances, zeros of duplicates kept as entries.
+    X : ndarray of shape (n, D)
+        The points behind the graph.
+    disconnected : {"connect", "error"}, default="connect"
+        What to do when there is more than one component: see :func:`component_links`.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        The graph itself when it is connected.
+    """
+    start, end, distance = component_links(graph, X, disconnected)
+    if not len(start):
+        return graph
+    coo = graph.tocoo()
+    rows, columns = np.r_[coo.row, start, end], np.r_[coo.col, end, start]
+    return sparse.csr_array((np.r_[coo.data, distance, distance], (rows, columns)), shape=graph.shape)
