@@ -407,3 +407,39 @@ def connect_components(graph: sparse.csr_array, X: Array, disconnected: str = "c
     coo = graph.tocoo()
     rows, columns = np.r_[coo.row, start, end], np.r_[coo.col, end, start]
     return sparse.csr_array((np.r_[coo.data, distance, distance], (rows, columns)), shape=graph.shape)
+
+
+def connect_weights(
+    W: Weights, X: Array, sigma: float | None = None, disconnected: str = "connect", scale: float = 1.0
+) -> Weights:
+    """Weights with the shortest links between the components of their graph added.
+
+    Parameters
+    ----------
+    W : ndarray or csr_array of shape (n, n)
+        Symmetric weights.
+    X : ndarray of shape (n, D)
+        The points behind the graph.
+    sigma : float, optional
+        Width of heat weights for the links; binary weights when left out.
+    disconnected : {"connect", "error"}, default="connect"
+        What to do when there is more than one component: see :func:`component_links`.
+    scale : float, default=1.0
+        Factor of the weights of the links.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n, n)
+        W itself when it is connected.
+    """
+    start, end, distance = component_links(W, X, disconnected)
+    if not len(start):
+        return W
+    weight = scale * heat_weights(distance, sigma)
+    if not (weight > np.finfo(float).tiny).all():
+        raise ValueError(
+            f"components of the graph are {distance.max():g} apart, too far for heat weights of sigma={sigma:g}:"
+            " raise sigma or n_neighbors"
+        )
+    links = sparse.csr_array((np.r_[weight, weight], (np.r_[start, end], np.r_[end, start])), shape=W.shape)
+    return sparse.csr_array(W + links) if sparse.issparse(W) else W + links.toarray()
