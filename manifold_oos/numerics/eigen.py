@@ -63,6 +63,7 @@ def smallest_eigenpairs(
     *,
     null: Array | None = None,
     semidefinite: bool = False,
+    multiple: bool = False,
     ambiguous: str = "warn",
 ) -> tuple[Array, Array]:
     r"""The k algebraically smallest pairs of :math:`A v = \lambda B v` with :math:`V^\top B V = I`.
@@ -85,6 +86,9 @@ def smallest_eigenpairs(
         B-orthogonal to them. Unlike dropping the first c pairs this stays right when more eigenvalues vanish.
     semidefinite : bool, default=False
         Whether A is known to be positive semi-definite.
+    multiple : bool, default=False
+        Whether eigenvalues may repeat, as those of class contrasts do: Lanczos finds one vector of each, so that
+        the problem is solved dense whatever its size.
     ambiguous : {"warn", "ignore"}, default="warn"
         Whether to warn when the (k+1)-th eigenvalue equals the k-th.
 
@@ -107,7 +111,7 @@ def smallest_eigenpairs(
         raise ValueError(f"{k} eigenvectors asked of a problem that has {room}: lower n_components")
     weights = _diagonal(B)
     if weights is None and B is not None:
-        return _generalized(A, k, B, null, ambiguous)
+        return _generalized(A, k, B, null, multiple, ambiguous)
     if weights is not None:
         if not (weights > 0).all():
             raise ValueError("B has diagonal entries that are not positive: a point of the graph has no neighbour")
@@ -117,7 +121,7 @@ def smallest_eigenpairs(
     null = None if null is None else np.linalg.qr(null)[0]
     norm = _norm(A)
     more = min(k + 1, room)
-    if _is_small(A, more):
+    if multiple or _is_small(A, more):
         values, vectors = _dense_pairs(_dense(A), more, null, norm)
     else:
         values, vectors = _shift_invert(A, more, null, norm, semidefinite)
@@ -126,7 +130,7 @@ def smallest_eigenpairs(
     return values, fix_signs(vectors if weights is None else vectors / root[:, None])
 
 
-def largest_eigenpairs(A: Array, k: int, *, ambiguous: str = "warn") -> tuple[Array, Array]:
+def largest_eigenpairs(A: Array, k: int, *, multiple: bool = False, ambiguous: str = "warn") -> tuple[Array, Array]:
     """The k algebraically largest pairs of a dense symmetric matrix, in descending order.
 
     Parameters
@@ -135,6 +139,9 @@ def largest_eigenpairs(A: Array, k: int, *, ambiguous: str = "warn") -> tuple[Ar
         Symmetric.
     k : int
         How many pairs.
+    multiple : bool, default=False
+        Whether eigenvalues may repeat, as those of class contrasts do: Lanczos finds one vector of each, so that
+        the problem is solved dense whatever its size.
     ambiguous : {"warn", "ignore"}, default="warn"
         Whether to warn when the (k+1)-th eigenvalue equals the k-th.
 
@@ -155,7 +162,7 @@ def largest_eigenpairs(A: Array, k: int, *, ambiguous: str = "warn") -> tuple[Ar
         raise ValueError(f"{k} eigenvectors asked of a problem that has {n}: lower n_components")
     norm = _norm(A)
     more = min(k + 1, n)
-    if _is_small(A, more):
+    if multiple or _is_small(A, more):
         values, vectors = linalg.eigh(A, subset_by_index=(n - more, n - 1))
     else:
         values, vectors = _lanczos(A, more, which="LA", v0=_start(n, None))
@@ -205,7 +212,9 @@ def _dense_pairs(A: Array, k: int, null: Array | None, norm: float) -> tuple[Arr
     return values, vectors
 
 
-def _generalized(A: Matrix, k: int, B: Matrix, null: Array | None, ambiguous: str) -> tuple[Array, Array]:
+def _generalized(
+    A: Matrix, k: int, B: Matrix, null: Array | None, multiple: bool, ambiguous: str
+) -> tuple[Array, Array]:
     """Dense pairs for a B that is not diagonal, through its Cholesky factor B = RᵀR."""
     A, B = _dense(A), _dense(B)
     try:
@@ -217,7 +226,8 @@ def _generalized(A: Matrix, k: int, B: Matrix, null: Array | None, ambiguous: st
     half = linalg.solve_triangular(R, A, trans="T")
     standard = linalg.solve_triangular(R, half.T, trans="T")
     standard = (standard + standard.T) / 2
-    values, vectors = smallest_eigenpairs(standard, k, null=None if null is None else R @ null, ambiguous=ambiguous)
+    null = None if null is None else R @ null
+    values, vectors = smallest_eigenpairs(standard, k, null=null, multiple=multiple, ambiguous=ambiguous)
     return values, fix_signs(linalg.solve_triangular(R, vectors))
 
 
