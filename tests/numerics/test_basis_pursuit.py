@@ -1,0 +1,183 @@
+"""Basis pursuit against HiGHS, its own certificates and problems with a known answer."""
+
+import numpy as np
+import pytest
+from scipy.io import loadmat
+from scipy.optimize import linprog
+
+from manifold_oos.numerics import basis_pursuit as module
+from manifold_oos.numerics.basis_pursuit import basis_pursuit
+
+
+def unit(X):
+    return X / np.linalg.norm(X, axis=0)
+
+
+def faces(data_dir, seed=0, n_dimensions=200):
+    """ORL faces as the sparse-coding paper prepares them: random projection, unit norm; one face per column."""
+    X = loadmat(data_dir / "ORL_32x32.mat")["fea"].astype(float)
+    random = np.random.default_rng(seed)
+    X = X[random.permutation(len(X))] @ random.standard_normal((X.shape[1], n_dimensions))
+    return unit(X.T)
+
+
+def primal_by_linprog(A, b, error=True):
+    """The problem as printed (eq. 10 and 13), without duality."""
+    K = np.hstack([A, np.eye(len(A))]) if error else A
+    result = linprog(np.ones(2 * K.shape[1]), A_eq=np.hstack([K, -K]), b_eq=b, bounds=(0, None), method="highs-ds")
+    plus, minus = np.split(result.x, 2)
+    return (plus - minus)[: A.shape[1]], result.fun
+
+
+def check_certificate(A, B, result, error=True, gap=1e-6):
+    a, e, v = result.coefficients, result.errors, result.dual
+    np.testing.assert_allclose(A @ a + e, B, atol=1e-12)
+    if not error:
+        assert np.abs(e).max() <= 1e-8
+    assert np.abs(A.T @ v).max() <= 1 + 1e-12
+    if error:
+        assert np.abs(v).max() <= 1 + 1e-12
+    primal = np.abs(a).sum(axis=0) + (np.abs(e).sum(axis=0) if error else 0)
+    np.testing.assert_allclose((B * v).sum(axis=0), primal, rtol=gap, atol=1e-14)
+    assert (result.gap <= gap).all()
+
+
+@pytest.mark.parametrize("shape", [(12, 40), (20, 20), (30, 7), (1, 5), (5, 1)])
+def test_objective_and_code_equal_those_of_the_printed_problem(shape):
+    random = np.random.default_rng(0)
+    A = random.standard_normal(shape)
+    B = random.standard_normal((shape[0], 20))
+    result = basis_pursuit(A, B)
+    check_certificate(A, B, result)
+    assert not result.fallback.any()
+    for j in range(5):
+        a, objective = primal_by_linprog(A, B[:, j])
+        assert np.abs(result.coefficients[:, j]).sum() + np.abs(result.errors[:, j]).sum() == pytest.approx(
+            objective
+        )
+        np.testing.assert_allclose(result.coefficients[:, j], a, atol=1e-8)
+
+
+def test_without_error_term():
+    random = np.random.default_rng(1)
+    A, B = random.standard_normal((15, 40)), random.standard_normal((15, 20))
+    result = basis_pursuit(A, B, error=False)
+    check_certificate(A, B, result, error=False)
+    for j in range(5):
+        np.testing.assert_allclose(
+            result.coefficients[:, j], primal_by_linprog(A, B[:, j], error=False)[0], atol=1e-8
+        )
+
+
+def test_without_error_term_on_redundant_rows_and_large_scale():
+    random = np.random.default_rng(2)
+    A = 1e4 * random.standard_normal((4, 30))
+    A = np.vstack([A, A[0] + A[1]])
+    B = A @ random.standard_normal((30, 18))
+    result = basis_pursuit(A, B, error=False)
+    assert np.abs(result.errors).max() <= 1e-8 * np.abs(B).max()
+    assert (result.gap <= 1e-6).all()
+
+
+def test_a_vector_outside_the_span_is_refused_without_error_term():
+    with pytest.raises(ValueError, match=r"1 of 2 vectors \(first: 1\) are not in the span"):
+        basis_pursuit(np.eye(3)[:, :2], np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]), error=False)
+    with pytest.raises(ValueError, match="not in the span"):
+        basis_pursuit(np.eye(3), np.eye(3), error=False, exclude_self=True)
+
+
+def test_real_faces_equal_highs(data_dir):
+    faces_ = faces(data_dir)
+    A, B = faces_[:, :280], faces_[:, 280:]
+    result = basis_pursuit(A, B)
+    check_certificate(A, B, result, gap=1e-10)
+    assert not result.fallback.any()
+    exact = basis_pursuit(A, B[:, :10], solver="highs")
+    np.testing.assert_allclose(result.coefficients[:, :10], exact.coefficients, atol=1e-8)
+
+
+def test_real_faces_leave_one_out(data_dir):
+    A = faces(data_dir, n_dimensions=60)[:, :150]
+    result = basis_pursuit(A, A, exclude_self=True)
+    assert np.all(np.diag(result.coefficients) == 0)
+    assert (result.gap <= 1e-10).all()
+    for j in (0, 70, 149):
+        others = np.delete(np.arange(150), j)
+        alone = basis_pursuit(A[:, others], A[:, j : j + 1], solver="highs")
+        np.testing.assert_allclose(result.coefficients[others, j], alone.coefficients[:, 0], atol=1e-8)
+
+
+def test_leave_one_out_uses_the_twin_of_a_duplicate():
+    random = np.random.default_rng(3)
+    A = unit(random.standard_normal((10, 20)))
+    A[:, 7] = A[:, 3]
+    result = basis_pursuit(A, A, exclude_self=True)
+    assert result.coefficients[7, 3] == pytest.approx(1)
+    assert result.coefficients[3, 7] == pytest.approx(1)
+
+
+def test_duplicated_columns_leave_the_objective_alone():
+    random = np.random.default_rng(4)
+    A, B = unit(random.standard_normal((10, 20))), random.standard_normal((10, 20))
+    once, twice = basis_pursuit(A, B), basis_pursuit(np.hstack([A, A]), B)
+    check_certificate(np.hstack([A, A]), B, twice)
+    np.testing.assert_allclose(np.abs(twice.coefficients).sum(axis=0), np.abs(once.coefficients).sum(axis=0))
+    np.testing.assert_allclose(twice.coefficients[:20] + twice.coefficients[20:], once.coefficients, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["simplex", "highs", "osqp"])
+def test_zero_vector_and_zero_atoms(solver):
+    A = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    result = basis_pursuit(A, np.array([[0.0, 2.0], [0.0, 0.0]]), solver=solver)
+    assert result.gap[0] == 0
+    assert not result.coefficients[:, 0].any()
+    assert np.abs(result.coefficients[:, 1]).sum() + np.abs(result.errors[:, 1]).sum() == pytest.approx(2, abs=1e-3)
+    assert np.isfinite(result.dual).all()
+
+
+def test_osqp_reports_how_far_it_is():
+    random = np.random.default_rng(5)
+    A, B = unit(random.standard_normal((15, 30))), random.standard_normal((15, 4))
+    exact, rough = basis_pursuit(A, B), basis_pursuit(A, B, solver="osqp")
+    check_certificate(A, B, rough, gap=1e-2)
+    np.testing.assert_allclose(rough.coefficients, exact.coefficients, atol=1e-2)
+
+
+def test_scale_of_b_and_order_of_columns_do_not_matter():
+    random = np.random.default_rng(6)
+    A, B = unit(random.standard_normal((30, 60))), random.standard_normal((30, 20))
+    a = basis_pursuit(A, B).coefficients
+    np.testing.assert_allclose(basis_pursuit(A, 1e-6 * B).coefficients, 1e-6 * a, atol=1e-13)
+    np.testing.assert_allclose(basis_pursuit(A, 1e6 * B).coefficients, 1e6 * a, atol=1e-3)
+    order = random.permutation(60)
+    np.testing.assert_allclose(basis_pursuit(A[:, order], B[:, ::-1]).coefficients[:, ::-1], a[order], atol=1e-9)
+    np.testing.assert_allclose(basis_pursuit(A, B[:, 3:4]).coefficients[:, 0], a[:, 3], atol=1e-9)
+
+
+def test_integer_data_full_of_ties():
+    random = np.random.default_rng(7)
+    A, B = random.integers(-1, 2, (12, 40)).astype(float), random.integers(-1, 2, (12, 40)).astype(float)
+    check_certificate(A, B, basis_pursuit(A, B))
+
+
+def test_a_failed_simplex_falls_back_to_highs_and_says_so(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_ROUNDS", 1)
+    random = np.random.default_rng(8)
+    A, B = unit(random.standard_normal((10, 60))), random.standard_normal((10, 3))
+    result = basis_pursuit(A, B)
+    assert result.fallback.all()
+    check_certificate(A, B, result)
+
+
+@pytest.mark.parametrize(
+    ("A", "B", "options", "message"),
+    [
+        (np.ones((2, 3)), np.ones((3, 1)), {}, "as many rows"),
+        (np.ones((2, 3)), np.ones((2, 1)), {"exclude_self": True}, "must be A"),
+        (np.ones((2, 3)), np.ones((2, 1)), {"solver": "cplex"}, "use one of simplex, osqp, highs"),
+        (np.full((2, 3), np.nan), np.ones((2, 1)), {}, "NaN"),
+    ],
+)
+def test_wrong_arguments(A, B, options, message):
+    with pytest.raises(ValueError, match=message):
+        basis_pursuit(A, B, **options)
