@@ -5,34 +5,37 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside a file; when the block ends well it takes the file's place.
+def atomic(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file so that it appears whole or not at all.
 
     Parameters
     ----------
     path : Path
-        The file to write; its folder is made where missing.
+        Where the file shall be; its folder is made where missing.
 
     Yields
     ------
-    Path
-        Where to write, with the same suffix; removed when the block raises.
+    binary stream
+        Goes to a temporary file beside it, which takes the name at the end.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as stream:
+        try:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        except BaseException:
+            stream.close()
+            Path(stream.name).unlink(missing_ok=True)
+            raise
+    umask = os.umask(0)
+    os.umask(umask)
+    Path(stream.name).chmod(0o666 & ~umask)
+    Path(stream.name).replace(path)
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -50,6 +53,6 @@ def write_text(path: Path, text: str) -> Path:
     Path
         The file.
     """
-    with replacing(path) as temporary:
-        temporary.write_bytes(text.encode())
+    with atomic(path) as stream:
+        stream.write(text.encode())
     return path

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from manifold_oos.reporting.statistics import Summary
-
 #: A difference up to this many points (or half the printed value, if that is less) still matches.
 POINTS = 2.0
 SIGNS = {"matches": "=", "better": "+", "worse": "−"}
@@ -24,7 +22,7 @@ class Verdict:
         return SIGNS[self.word]
 
 
-def judge(ours: Summary, published: float, *, better: str) -> Verdict:
+def judge(mean: float, half_width: float, published: float, *, better: str) -> Verdict:
     """Compare our mean with a printed number.
 
     It matches where they differ by no more than the larger of our interval's half width and
@@ -32,8 +30,10 @@ def judge(ours: Summary, published: float, *, better: str) -> Verdict:
 
     Parameters
     ----------
-    ours : Summary
-        Our mean over splits and its interval.
+    mean : float
+        Our mean over splits.
+    half_width : float
+        Half its 95 % interval; NaN for one split.
     published : float
         The printed number, in the same unit.
     better : {"lower", "higher"}
@@ -46,14 +46,13 @@ def judge(ours: Summary, published: float, *, better: str) -> Verdict:
 
     Examples
     --------
-    >>> from manifold_oos.reporting.statistics import summarize
-    >>> judge(summarize([9.2, 9.0, 9.4]), 13.9, better="lower").word
+    >>> judge(9.2, 0.5, 13.9, better="lower").word
     'better'
     """
     tolerance = min(POINTS, abs(published) / 2)
-    if ours.half_width > tolerance:
-        tolerance = ours.half_width
-    difference = ours.mean - published
+    if half_width > tolerance:
+        tolerance = half_width
+    difference = mean - published
     if abs(difference) <= tolerance + 1e-9:
         word = "matches"
     elif (difference < 0) == (better == "lower"):

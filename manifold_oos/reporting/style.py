@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from manifold_oos.atomic import replacing
+from manifold_oos.atomic import atomic
 
 #: Okabe and Ito's palette without its yellow, which is too faint on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
@@ -147,7 +147,7 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     paths = []
     for suffix, metadata in METADATA.items():
         path = stem.with_name(stem.name + suffix)
-        with replacing(path) as temporary:
-            figure.savefig(temporary, metadata=metadata, facecolor="white", dpi=DPI)
+        with atomic(path) as stream:
+            figure.savefig(stream, format=suffix[1:], metadata=metadata, facecolor="white", dpi=DPI)
         paths.append(path)
     return paths

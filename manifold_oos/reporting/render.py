@@ -1,0 +1,201 @@
+"""Tables written down: Markdown, LaTeX (booktabs) and the terminal."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from manifold_oos.reporting.published import SIGNS
+from manifold_oos.reporting.tables import Entry, Table, interval_text, number_text
+
+COLORS = {"matches": "green", "better": "cyan", "worse": "red"}
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "†": r"$\dagger$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "×": r"$\times$",
+    "σ": r"$\sigma$",
+    "μ": r"$\mu$",
+    "λ": r"$\lambda$",
+    "ε": r"$\varepsilon$",
+    "·": r"$\cdot$",
+    "²": r"$^2$",
+}
+
+
+def markdown(tables: Sequence[Table], *, title: str = "") -> str:
+    """Tables as Markdown.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        The tables.
+    title : str, default=""
+        Heading of the whole.
+
+    Returns
+    -------
+    str
+        With the best of each column in bold and the printed number and verdict beside ours.
+    """
+    blocks = [f"# {_md(title)}\n"] if title else []
+    for table in tables:
+        blocks.append(f"## {_md(_heading(table))}\n")
+        head = ["arm", "selection"]
+        for header in table.headers:
+            head += [header, "published"] if table.has_published else [header]
+        lines = [head, ["---", "---", *["--:"] * (len(head) - 2)]]
+        for line in table.lines:
+            cells = [line.arm, line.selection]
+            for entry in line.entries:
+                cells.append(_ours(entry, table.metric, bold="**{}**"))
+                if table.has_published:
+                    cells.append(_published(entry, table.metric))
+            lines.append([_md(cell) for cell in cells])
+        blocks.append("\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n")
+        blocks += [f"- {_md(note)}" for note in table.notes]
+        if table.has_published:
+            blocks.append(f"- {LEGEND}")
+        blocks.append("")
+    return "\n".join(blocks)
+
+
+LEGEND = (
+    "published: matches (=) within the larger of our interval and min(2 points, half the value), else better (+) "
+    "or worse (−)"
+)
+
+
+def latex(tables: Sequence[Table], *, title: str = "") -> str:
+    """Tables as LaTeX for the package booktabs.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        The tables.
+    title : str, default=""
+        A comment at the top.
+
+    Returns
+    -------
+    str
+        One ``table`` environment each; the best of each column is bold, special characters are escaped.
+    """
+    blocks = ["% needs \\usepackage{booktabs}"]
+    if title:
+        blocks.append("% " + re.sub(r"\s+", " ", title))
+    for table in tables:
+        each = 2 if table.has_published else 1
+        headers = [_tex(header) for header in table.headers]
+        head = " & ".join(rf"\multicolumn{{2}}{{c}}{{{header}}}" if each > 1 else header for header in headers)
+        sub = " & ".join(["ours & published"] * len(table.headers))
+        body = []
+        for line in table.lines:
+            cells = [_tex(line.arm), _tex(line.selection)]
+            for entry in line.entries:
+                cells.append(_ours(entry, table.metric, bold=r"\textbf{{{}}}", escape=_tex))
+                if table.has_published:
+                    cells.append(_tex(_published(entry, table.metric)))
+            body.append("    " + " & ".join(cells) + r" \\")
+        notes = [*table.notes, *([LEGEND] if table.has_published else [])]
+        blocks += [
+            "",
+            r"\begin{table}",
+            r"  \centering",
+            rf"  \caption{{{_tex(_heading(table))}. {_tex('; '.join(notes))}.}}",
+            rf"  \begin{{tabular}}{{ll{'r' * (each * len(table.headers))}}}",
+            r"    \toprule",
+            rf"    arm & selection & {head} \\",
+            *([rf"     & & {sub} \\"] if each > 1 else []),
+            r"    \midrule",
+            *body,
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+        ]
+    return "\n".join(blocks) + "\n"
+
+
+def rich_table(table: Table) -> RichTable:
+    """A table for the terminal.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Returns
+    -------
+    rich.table.Table
+        Verdicts in colour and in words; notes as the caption.
+    """
+    out = RichTable(
+        title=_heading(table),
+        caption="\n".join(table.notes),
+        title_justify="left",
+        caption_justify="left",
+        title_style="bold",
+        caption_style="dim",
+    )
+    out.add_column("arm", no_wrap=True)
+    out.add_column("selection", style="dim")
+    for header in table.headers:
+        out.add_column(header, justify="right", no_wrap=True)
+        if table.has_published:
+            out.add_column("published", justify="right", no_wrap=True)
+    for line in table.lines:
+        cells = [Text(line.arm), Text(line.selection)]
+        for entry in line.entries:
+            cells.append(Text(_ours(entry, table.metric, bold="{}"), style="bold" if entry.best else ""))
+            if table.has_published:
+                cells.append(
+                    Text(_published(entry, table.metric, words=True), style=COLORS.get(entry.verdict, "dim"))
+                )
+        out.add_row(*cells)
+    return out
+
+
+def _heading(table: Table) -> str:
+    return f"{table.name}: {table.title}" if table.name else table.title
+
+
+def _ours(entry: Entry, metric: str, *, bold: str, escape: Callable[[str], str] = str) -> str:
+    """Our mean and interval, or why there is none."""
+    text = escape(interval_text(entry.mean, entry.half_width, metric) if entry.splits else entry.state or "–")
+    if entry.best:
+        text = bold.format(text)
+    return text if entry.tuned else text + escape(" †")
+
+
+def _published(entry: Entry, metric: str, *, words: bool = False) -> str:
+    """The printed number and the verdict, as a sign or as a word."""
+    if not math.isfinite(entry.published):
+        return ""
+    verdict = entry.verdict if words else SIGNS.get(entry.verdict, "")
+    return f"{number_text(entry.published, metric)} {verdict}".strip()
+
+
+def _md(text: str) -> str:
+    """Escape what would break a Markdown table."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _tex(text: str) -> str:
+    """Escape what LaTeX would read as commands."""
+    return "".join(_TEX.get(character, character) for character in text)

@@ -1,0 +1,327 @@
+"""Tables as a reader wants them: arms by sizes, ours with interval, the paper's number and verdict beside."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from manifold_oos import datasets
+from manifold_oos.errors import ConfigError
+from manifold_oos.experiment.config import Data, Experiment, Output, Protocol, PublishedNumber
+from manifold_oos.reporting.cells import FIXED, find_published, label_of, unit_of
+
+SIZE_NAMES = {
+    "train_per_class": "known points per class",
+    "fraction": "known fraction",
+    "ratio": "ratio of known to new points",
+    "n_train": "known points",
+    "half_space": "known up to quantile",
+    "alternate": "every n-th point known",
+    "first": "first n points known",
+    "draws": "known points",
+}
+PROTOCOL_TEXTS = {
+    "train_only": "parameters chosen on the training points alone (train_only)",
+    "best": "parameters with the best test average, so optimistic (best)",
+    FIXED: "no parameter was searched (fixed)",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table; ``state`` says why there is no number, ``published`` may stand without ours."""
+
+    mean: float = math.nan
+    half_width: float = math.nan
+    splits: int = 0
+    best: bool = False
+    tuned: bool = True
+    published: float = math.nan
+    verdict: str = ""
+    state: str = ""
+    p_corrected: float = math.nan
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a table: an arm, how its parameters were chosen, and its cells."""
+
+    arm: str
+    selection: str
+    entries: list[Entry]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: one metric under one selection protocol, a column for each (data set, size)."""
+
+    name: str
+    title: str
+    metric: str
+    protocol: str
+    columns: list[tuple[str, float]]
+    headers: list[str]
+    lines: list[Line]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def has_published(self) -> bool:
+        """Whether any cell has a printed number."""
+        return any(math.isfinite(entry.published) for line in self.lines for entry in line.entries)
+
+
+def make_tables(
+    cells: pd.DataFrame,
+    experiment: Experiment,
+    *,
+    absent: Mapping[str, str] | None = None,
+    outputs: Sequence[Output] | None = None,
+) -> list[Table]:
+    """The tables that a config asks for, or one per metric and data set where it asks for none.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From :func:`~manifold_oos.reporting.cells.make_cells`.
+    experiment : Experiment
+        The config.
+    absent : mapping of str to str, optional
+        Data sets (labels) that are not at hand, with the reason.
+    outputs : sequence of Output, optional
+        Instead of the config's.
+
+    Returns
+    -------
+    list of Table
+        In the order of the config, one per metric, data set and protocol.
+    """
+    absent = absent or {}
+    wanted = [output for output in (experiment.outputs if outputs is None else outputs) if output.table is not None]
+    if not wanted and outputs is None:
+        wanted = [Output(table="")]
+    tables = []
+    for output in wanted:
+        sets = [data for data in experiment.datasets if output.dataset is None or data.label in output.dataset]
+        groups = [sets] if "dataset" in (output.columns, output.rows) else [[data] for data in sets]
+        for metric in output.metric or experiment.metrics:
+            for group in groups:
+                for protocol in _protocols(cells, experiment, output):
+                    table = _make_table(cells, experiment, output, metric, group, protocol, absent)
+                    if table.lines:
+                        tables.append(table)
+    return tables
+
+
+def _protocols(cells: pd.DataFrame, experiment: Experiment, output: Output) -> list[str]:
+    seen = list(dict.fromkeys(cells["protocol"]))
+    if output.selection is None:
+        return seen or [experiment.selection[0].name]
+    if seen and seen != [FIXED] and output.selection not in seen:
+        raise ConfigError(f"selection {output.selection} of table {output.table} has no rows; there are {seen}")
+    return [output.selection] if output.selection in seen or not seen else seen
+
+
+def _make_table(
+    cells: pd.DataFrame,
+    experiment: Experiment,
+    output: Output,
+    metric: str,
+    group: Sequence[Data],
+    protocol: str,
+    absent: Mapping[str, str],
+) -> Table:
+    """One table: every arm of the config that runs on its data sets, whether it has rows or not."""
+    wide = len(group) > 1
+    columns = [
+        (data.label, float(size))
+        for data in group
+        for size in experiment.split_of(data).sizes
+        if output.size is None or any(math.isclose(size, wanted) for wanted in output.size)
+    ]
+    mine = cells[(cells["metric"] == metric) & (cells["protocol"] == protocol)]
+    found: dict[tuple[Any, ...], Any] = {(cell.arm, cell.dataset, cell.size): cell for cell in mine.itertuples()}
+    numbers = experiment.published_numbers()
+    lines = []
+    for arm in experiment.arms:
+        if output.arms is not None and arm not in output.arms:
+            continue
+        runs_on = {data.label for data in experiment.datasets if arm in experiment.arms_of(data)}
+        entries = [
+            _entry(found.get((arm, label, size)), numbers, (metric, label, arm, size, protocol), runs_on, absent)
+            for label, size in columns
+        ]
+        selections = [found[key].selection for label, size in columns if (key := (arm, label, size)) in found]
+        if any(entry.splits or math.isfinite(entry.published) for entry in entries) or (
+            runs_on & {label for label, _ in columns}
+        ):
+            lines.append(Line(arm, selections[0] if selections else protocol, entries))
+    kind = experiment.split_of(group[0]).kind
+    headers = [f"{label} {size:g}" if wide else f"{size:g}" for label, size in columns]
+    name = f"Table {output.table}" if output.table not in (None, "") else ""
+    labels = ", ".join(data.label for data in group)
+    title = output.title or f"{label_of(metric)} on {labels}, by {SIZE_NAMES[kind]}"
+    notes = table_notes(experiment, group, protocol, lines, absent)
+    notes += [output.note] if output.note else []
+    return Table(name, title, metric, protocol, columns, headers, lines, notes)
+
+
+def _entry(
+    cell: Any,
+    numbers: Iterable[PublishedNumber],
+    key: tuple[str, str, str, float, str],
+    runs_on: set[str],
+    absent: Mapping[str, str],
+) -> Entry:
+    """A cell with ours, or with the reason why there is none beside the printed number."""
+    if cell is not None and cell.splits:
+        return Entry(
+            mean=cell.mean,
+            half_width=(cell.high - cell.low) / 2,
+            splits=cell.splits,
+            best=cell.best,
+            tuned=cell.tuned,
+            published=cell.published,
+            verdict=cell.verdict,
+            p_corrected=cell.p_corrected,
+        )
+    label = key[1]
+    number = find_published(numbers, *key)
+    state = "data absent" if label in absent else "not run" if label in runs_on else ""
+    return Entry(published=math.nan if number is None else number.value, state=state)
+
+
+def table_notes(
+    experiment: Experiment,
+    group: Sequence[Data],
+    protocol: str,
+    lines: Sequence[Line],
+    absent: Mapping[str, str],
+) -> list[str]:
+    """What must stand under a table: protocol, number of splits, stand-ins and caveats, absent data.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The config.
+    group : sequence of Data
+        Data sets of the table.
+    protocol : str
+        Selection protocol of the table.
+    lines : sequence of Line
+        The table's lines.
+    absent : mapping of str to str
+        Data sets that are not at hand.
+
+    Returns
+    -------
+    list of str
+        Sentences without a full stop.
+    """
+    notes = [f"selection: {protocol_text(experiment, protocol)}"]
+    if lines:
+        notes.append(splits_text([entry.splits for line in lines for entry in line.entries if entry.splits]))
+    if any(not entry.tuned for line in lines for entry in line.entries):
+        notes.append("† not tuned: too few points per class to choose parameters, defaults taken")
+    notes += data_notes(group, absent)
+    return [note for note in notes if note]
+
+
+def protocol_text(experiment: Experiment, protocol: str) -> str:
+    """A selection protocol in words, with the rules of ``paper``.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The config.
+    protocol : str
+        Name of the protocol, or "fixed".
+
+    Returns
+    -------
+    str
+        Half a sentence that names the protocol.
+    """
+    if protocol in PROTOCOL_TEXTS:
+        return PROTOCOL_TEXTS[protocol]
+    stated: Protocol | None = next((p for p in experiment.selection if p.name == protocol), None)
+    rules = stated.rules.items() if stated else ()
+    said = "".join(f"; {'others' if key == '*' else key}: {rule}" for key, rule in rules)
+    return f"parameters chosen as the paper did (paper{said})"
+
+
+def splits_text(counts: Sequence[int]) -> str:
+    """How many splits the numbers are means of.
+
+    Examples
+    --------
+    >>> splits_text([20, 20])
+    'mean of 20 splits ± half the 95 % interval'
+    """
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    if high == 1:
+        return "one split, no interval"
+    return f"mean of {low if low == high else f'{low} to {high}'} splits ± half the 95 % interval"
+
+
+def data_notes(group: Iterable[Data], absent: Mapping[str, str]) -> list[str]:
+    """Stand-ins, caveats of the data sets, and what is not at hand.
+
+    Parameters
+    ----------
+    group : iterable of Data
+        Data sets of a config.
+    absent : mapping of str to str
+        Those that are not at hand.
+
+    Returns
+    -------
+    list of str
+        One note each.
+    """
+    notes = []
+    for data in group:
+        if data.stand_in:
+            notes.append(f"{data.label} is a stand-in for {data.stand_in}: not a reproduction")
+        caveat = datasets.find(data.name).note
+        if caveat:
+            notes.append(f"{data.label}: {caveat}")
+        if data.label in absent:
+            notes.append(f"{data.label}: data absent")
+    return notes
+
+
+def number_text(value: float, metric: str) -> str:
+    """A value with the digits that its metric deserves: two decimals for percent, else three figures.
+
+    Examples
+    --------
+    >>> number_text(9.014, "misclassification_rate"), number_text(0.98765, "parameter_r2")
+    ('9.01', '0.988')
+    """
+    return f"{value:.{_decimals(value, metric)}f}"
+
+
+def interval_text(mean: float, half_width: float, metric: str) -> str:
+    """A mean with half its interval, where there is one.
+
+    Examples
+    --------
+    >>> interval_text(9.014, 0.5, "misclassification_rate")
+    '9.01 ± 0.50'
+    """
+    text = number_text(mean, metric)
+    if math.isfinite(half_width):
+        text += f" ± {half_width:.{_decimals(mean, metric)}f}"
+    return text
+
+
+def _decimals(value: float, metric: str) -> int:
+    if unit_of(metric) == "%":
+        return 2
+    if value == 0 or not math.isfinite(value):
+        return 3
+    return min(max(2 - math.floor(math.log10(abs(value))), 0), 9)

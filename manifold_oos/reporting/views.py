@@ -1,0 +1,131 @@
+"""Choices of rows for curves and claims: one protocol, one value of x at a time."""
+
+import math
+
+import pandas as pd
+
+from manifold_oos.errors import ConfigError
+from manifold_oos.experiment.config import Experiment, Output
+from manifold_oos.experiment.metrics import DIRECTIONS
+from manifold_oos.experiment.rows import best_rows
+from manifold_oos.reporting.cells import FIXED, parameter_values, protocols
+from manifold_oos.reporting.statistics import summarize
+
+
+def choose(rows: pd.DataFrame, output: Output) -> pd.DataFrame:
+    """The rows that an output is about: its data sets, arms and sizes.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows.
+    output : Output
+        Of the config.
+
+    Returns
+    -------
+    DataFrame
+        Fewer rows.
+    """
+    if output.dataset is not None:
+        rows = rows[rows["dataset"].isin(output.dataset)]
+    if output.arms is not None:
+        rows = rows[rows["arm"].isin(output.arms)]
+    if output.size is not None:
+        rows = rows[[any(math.isclose(size, wanted) for wanted in output.size) for size in rows["size"]]]
+    return rows
+
+
+def protocol_rows(rows: pd.DataFrame, experiment: Experiment, selection: str | None) -> pd.DataFrame:
+    """The rows of one protocol, with those of arms that have no grid.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows.
+    experiment : Experiment
+        The config.
+    selection : str or None
+        Name of the protocol; None takes the first of the config that has rows.
+
+    Returns
+    -------
+    DataFrame
+        Fewer rows.
+    """
+    seen = protocols(rows, experiment)
+    if selection is not None and seen != [FIXED] and selection not in seen:
+        raise ConfigError(f"selection {selection}: no rows were chosen so; there are {', '.join(seen)}")
+    return rows[rows["selection"].isin([selection or seen[0], FIXED])]
+
+
+def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: str | None = None) -> pd.DataFrame:
+    """The rows with a column ``x``; where grids are open, the best candidate at each x.
+
+    Without a selection, an arm's rows come from the first protocol of the config that has more than one value of
+    x for it: ``best`` keeps every candidate of a grid, ``train_only`` only the chosen one.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of any metrics.
+    experiment : Experiment
+        The config.
+    x : str
+        ``size``, ``n_components``, ``step`` or a parameter.
+    selection : str, optional
+        Name of the protocol.
+
+    Returns
+    -------
+    DataFrame
+        Rows with ``x``, missing where an arm has no such parameter. Along ``step`` only iterations are kept, else
+        only final results.
+    """
+    rows = rows[rows["step"].notna() if x == "step" else rows["step"].isna()]
+    rows = rows.assign(x=parameter_values(rows, x))
+    order = [protocol.name for protocol in experiment.selection]
+    if selection is not None:
+        if x not in ("size", "step") and selection not in {*rows["selection"], FIXED}:
+            raise ConfigError(f"selection {selection}: no rows were chosen so")
+        order = [selection]
+    parts = []
+    for _, arm in rows.groupby(["arm", "dataset"], sort=False):
+        mine = arm[arm["selection"] == FIXED]
+        for protocol in order:
+            chosen = arm[arm["selection"] == protocol]
+            if mine.empty or (chosen["x"].nunique() > 1 and mine["x"].nunique() <= 1):
+                mine = chosen
+        parts.append(mine)
+    if not parts:
+        return rows
+    kept = pd.concat(parts)
+    level, placed = kept[kept["x"].isna()], kept[kept["x"].notna()]
+    decided = [best_rows(block, DIRECTIONS) for _, block in placed.groupby("x", sort=False)]
+    if x == "step":
+        decided = [placed]
+    return pd.concat([best_rows(level, DIRECTIONS), *decided])
+
+
+def curve_cells(placed: pd.DataFrame, panel: list[str]) -> pd.DataFrame:
+    """Mean and interval at each x, for :func:`~manifold_oos.reporting.curves.curve_figure`.
+
+    Parameters
+    ----------
+    placed : DataFrame
+        From :func:`at_each_x`, of one metric.
+    panel : list of str
+        Columns whose values name a panel.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``panel, arm, x, n, mean, low, high``.
+    """
+    records = []
+    for keys, block in placed.groupby([*panel, "arm", "x"], sort=False, dropna=False):
+        *names, arm, x = keys
+        summary = summarize(block["value"])
+        title = " ".join(f"{name:g}" if isinstance(name, float) else str(name) for name in names)
+        records.append((title, arm, x, summary.n, summary.mean, summary.low, summary.high))
+    return pd.DataFrame.from_records(records, columns=["panel", "arm", "x", "n", "mean", "low", "high"])
