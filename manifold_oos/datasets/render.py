@@ -14,7 +14,7 @@ CREASE = np.cos(np.deg2rad(40))
 ELEVATION = np.deg2rad(20)
 #: Towards the lamp, in (right, up, towards the viewer): fixed to the room, the object turns under it.
 LIGHT = np.array([-0.45, 0.55, 0.70]) / np.linalg.norm([-0.45, 0.55, 0.70])
-AMBIENT = 0.25
+AMBIENT = 0.35
 OVERSAMPLING = 2
 
 

@@ -1,0 +1,29 @@
+"""The handwritten digits that come with scikit-learn."""
+
+from sklearn.datasets import load_digits
+
+from manifold_oos.datasets.base import Loader, Raw
+
+
+class Digits(Loader):
+    """Handwritten digits of scikit-learn, bundled: 1797 grey images 8×8 of 10 classes."""
+
+    name = "digits"
+
+    def read(self, variant: str) -> Raw:
+        """Take the images from scikit-learn.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+
+        Returns
+        -------
+        Raw
+            In scikit-learn's order, pixels scaled from 0..16 to 0..1.
+        """
+        digits = load_digits()
+        return Raw(
+            digits.images / 16, labels=digits.target, class_names=[str(name) for name in digits.target_names]
+        )

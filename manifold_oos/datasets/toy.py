@@ -1,0 +1,260 @@
+"""Toy manifolds drawn from a seed, with their true coordinates: two Swiss rolls, the S surface, two curves."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from manifold_oos.datasets.base import ROW_OPTIONS, Loader, Raw
+from manifold_oos.errors import ConfigError
+
+Array = NDArray[np.floating]
+
+#: Range of the roll's angle t (its radius too) and of its height: the scale at which LGRM's σ = 10 is meant.
+ROLL, HEIGHT = (1.5 * np.pi, 4.5 * np.pi), 21.0
+#: The hole of Donoho and Grimes's Swiss roll, in t and height.
+HOLE_T, HOLE_HEIGHT = (9.0, 12.0), (9.0, 14.0)
+S_WIDTH = 5.0
+
+
+def spiral_length(t: Array) -> Array:
+    r"""Arc length of the spiral :math:`(t \cos t, t \sin t)` from its centre to t.
+
+    Parameters
+    ----------
+    t : ndarray
+        Angles, not negative.
+
+    Returns
+    -------
+    ndarray
+        :math:`\tfrac12 (t \sqrt{1 + t^2} + \operatorname{arsinh} t)`.
+    """
+    length: Array = (t * np.sqrt(1 + t**2) + np.arcsinh(t)) / 2
+    return length
+
+
+def swiss_roll(n_samples: int, rng: Generator, hole: bool = False) -> tuple[Array, dict[str, Array]]:
+    r"""Points :math:`(t \cos t, h, t \sin t)` with t uniform in [1.5π, 4.5π] and h in [0, 21].
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of points.
+    rng : Generator
+        Source of randomness.
+    hole : bool, default=False
+        Whether to leave out 9 < t < 12 with 9 < h < 14.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 3)
+        The points.
+    parameters : dict
+        ``arc_length`` from the inner edge, and ``width`` (h).
+    """
+    t, h = np.empty(0), np.empty(0)
+    while len(t) < n_samples:
+        more_t, more_h = rng.uniform(*ROLL, n_samples), rng.uniform(0, HEIGHT, n_samples)
+        inside = (HOLE_T[0] < more_t) & (more_t < HOLE_T[1]) & (HOLE_HEIGHT[0] < more_h) & (more_h < HOLE_HEIGHT[1])
+        kept = ~inside if hole else np.ones(n_samples, dtype=bool)
+        t, h = np.append(t, more_t[kept])[:n_samples], np.append(h, more_h[kept])[:n_samples]
+    length = spiral_length(t) - spiral_length(np.array(ROLL[0]))
+    return np.column_stack([t * np.cos(t), h, t * np.sin(t)]), {"arc_length": length, "width": h}
+
+
+def s_surface(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
+    """Points of two circular arcs that make an S, drawn out in width: Roweis's S-curve.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of points; the first half lies below the plane z = 1, the others above it.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 3)
+        The points; the S is in x and z.
+    parameters : dict
+        ``arc_length`` in [0, 3π] from the lower end, and ``width`` in [0, 5].
+    """
+    below = n_samples // 2
+    length = 1.5 * np.pi * rng.uniform(size=n_samples)
+    length[below:] += 1.5 * np.pi
+    width = rng.uniform(0, S_WIDTH, size=n_samples)
+    angle = np.where(length < 1.5 * np.pi, length - np.pi, 2 * np.pi - length)
+    sign = np.where(length < 1.5 * np.pi, 1.0, -1.0)
+    X = np.column_stack([sign * np.cos(angle), width, 1 - sign + sign * np.sin(angle)])
+    return X, {"arc_length": length, "width": width}
+
+
+def two_manifolds(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
+    """Points of two interlocking half circles of radius 3 in the plane, as many on each.
+
+    The first opens downwards about the origin, the second upwards about (3, 1): near each other everywhere, and
+    no line parts them.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of points; the first half is the first curve.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The points.
+    parameters : dict
+        ``arc_length`` from the left end of the curve, and ``side``: 1 on the first curve, −1 on the second, the
+        one-dimensional embedding of SOSI's Fig. 2.
+    """
+    side = np.where(np.arange(n_samples) < (n_samples + 1) // 2, 1.0, -1.0)
+    angle = np.pi * rng.uniform(size=n_samples)
+    x, y = -3 * np.cos(angle), 3 * np.sin(angle)
+    X = np.where(side[:, None] > 0, np.column_stack([x, y]), np.column_stack([x + 3, 1 - y]))
+    return X, {"arc_length": 3 * angle, "side": side}
+
+
+class Toy(Loader):
+    """Base of the toy sets: a subclass says how to draw, here the options are checked and noise is added."""
+
+    options: ClassVar[Sequence[str]] = ROW_OPTIONS
+    fewest: ClassVar[int] = 1
+
+    @classmethod
+    def check(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Validate options; see :meth:`Loader.check`."""
+        full = super().check(options)
+        n_samples, noise = full["n_samples"], full["noise"]
+        if not isinstance(n_samples, int) or isinstance(n_samples, bool) or not cls.fewest <= n_samples <= 10**7:
+            raise ConfigError(f"{cls.name}.n_samples: {n_samples!r} is not a whole number from {cls.fewest}")
+        if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < np.inf:
+            raise ConfigError(f"{cls.name}.noise: {noise!r} is not a standard deviation from 0")
+        return full
+
+
+def _rows(drawn: tuple[Array, dict[str, Array]], noise: float, rng: Generator, **labels: Any) -> Raw:
+    X, parameters = drawn
+    return Raw(X + noise * rng.standard_normal(X.shape), parameters=parameters, **labels)
+
+
+class SwissRoll(Toy):
+    """Swiss roll in space: t in [1.5π, 4.5π], height 21 (LGRM, Fig. 1)."""
+
+    name = "swiss_roll"
+
+    def read(self, variant: str, *, n_samples: int = 1000, noise: float = 0.0, seed: int = 0) -> Raw:
+        """Draw the points.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+        n_samples : int, default=1000
+            Number of points.
+        noise : float, default=0.0
+            Standard deviation of Gaussian noise in space.
+        seed : int, default=0
+            Different seeds give independent draws.
+
+        Returns
+        -------
+        Raw
+            With the parameters ``arc_length`` and ``width``.
+        """
+        rng = np.random.default_rng(seed)
+        return _rows(swiss_roll(n_samples, rng), noise, rng)
+
+
+class SwissRollHole(Toy):
+    """Swiss roll with a rectangular hole, 9 < t < 12 and 9 < height < 14 (LGRM, Fig. 2)."""
+
+    name = "swiss_roll_hole"
+
+    def read(self, variant: str, *, n_samples: int = 1000, noise: float = 0.0, seed: int = 0) -> Raw:
+        """Draw the points; see :meth:`SwissRoll.read`.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+        n_samples : int, default=1000
+            Number of points.
+        noise : float, default=0.0
+            Standard deviation of Gaussian noise in space.
+        seed : int, default=0
+            Different seeds give independent draws.
+
+        Returns
+        -------
+        Raw
+            With the parameters ``arc_length`` and ``width``.
+        """
+        rng = np.random.default_rng(seed)
+        return _rows(swiss_roll(n_samples, rng, hole=True), noise, rng)
+
+
+class SSurface(Toy):
+    """S-shaped surface in space; half of the points lie below the plane z = 1 (coordinate propagation, Fig. 3)."""
+
+    name = "s_surface"
+    fewest = 2
+
+    def read(self, variant: str, *, n_samples: int = 1200, noise: float = 0.0, seed: int = 0) -> Raw:
+        """Draw the points.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+        n_samples : int, default=1200
+            Number of points; the first half lies below the plane, at arc lengths up to 1.5π.
+        noise : float, default=0.0
+            Standard deviation of Gaussian noise in space.
+        seed : int, default=0
+            Different seeds give independent draws.
+
+        Returns
+        -------
+        Raw
+            With the parameters ``arc_length`` and ``width``.
+        """
+        rng = np.random.default_rng(seed)
+        return _rows(s_surface(n_samples, rng), noise, rng)
+
+
+class TwoManifolds(Toy):
+    """Two curves in the plane, one per class (SOSI, Fig. 2; the paper shows them but gives no formula)."""
+
+    name = "two_manifolds"
+    fewest = 2
+    options = ("classes", "per_class", *ROW_OPTIONS)
+
+    def read(self, variant: str, *, n_samples: int = 200, noise: float = 0.1, seed: int = 0) -> Raw:
+        """Draw the points.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+        n_samples : int, default=200
+            Number of points on both curves together.
+        noise : float, default=0.1
+            Standard deviation of Gaussian noise in the plane: the classes are concentrated around their curves.
+        seed : int, default=0
+            Different seeds give independent draws.
+
+        Returns
+        -------
+        Raw
+            With the parameters ``arc_length`` and ``side`` (1 or −1).
+        """
+        rng = np.random.default_rng(seed)
+        drawn = two_manifolds(n_samples, rng)
+        labels = np.where(drawn[1]["side"] > 0, 0, 1)
+        return _rows(drawn, noise, rng, labels=labels, class_names=("+1", "-1"))
