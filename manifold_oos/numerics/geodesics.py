@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
-from manifold_oos.numerics.graphs import connect_components, directed_graph, neighbor_graph
+from manifold_oos.numerics.components import connect_components
+from manifold_oos.numerics.graphs import directed_graph, neighbor_graph
 
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]

@@ -136,3 +136,61 @@ def resolve_sigma(sigma: Scale, X: Array) -> float:
             " (are more than half of the training points identical?)"
         )
     return value
+
+
+def kernel_matrix(
+    X: Array, Z: Array | None = None, *, kernel: str = "rbf", sigma: float = 1.0, degree: int = 3
+) -> Array:
+    """Values of a positive kernel for all pairs of points.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    Z : ndarray of shape (m, D), optional
+        Other points; X itself when left out.
+    kernel : {"rbf", "linear", "polynomial"}, default="rbf"
+        exp(−‖x−z‖²/σ²), xᵀz or (xᵀz + 1)^degree.
+    sigma : float, default=1.0
+        Width of the Gaussian.
+    degree : int, default=3
+        Degree of the polynomial.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        Kernel values.
+
+    Examples
+    --------
+    >>> kernel_matrix(np.array([[1.0], [2.0]]), kernel="polynomial", degree=2).tolist()
+    [[4.0, 9.0], [9.0, 25.0]]
+    """
+    if kernel == "rbf":
+        return gaussian_kernel(squared_distances(X, Z), sigma)
+    products: Array = X @ (X if Z is None else Z).T
+    return products if kernel == "linear" else (products + 1) ** degree
+
+
+def center_kernel(K: Array, means: Array) -> Array:
+    """Kernel values after the mean of the training points is moved to the origin of the feature space.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, N)
+        Values between any points and the training points.
+    means : ndarray of shape (N,)
+        Mean of each column of the training points' own kernel matrix.
+
+    Returns
+    -------
+    ndarray of shape (n, N)
+        HKH where K is that matrix itself.
+
+    Examples
+    --------
+    >>> K = np.array([[2.0, 0.0], [0.0, 2.0]])
+    >>> center_kernel(K, K.mean(axis=0)).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    return K - K.mean(axis=1, keepdims=True) - means + means.mean()
