@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -87,7 +87,7 @@ class Embedding(BaseEstimator, ABC):
         return tags
 
 
-class JointEmbedding(Embedding):
+class JointEmbedding(TransformerMixin, Embedding):
     """An embedding that brings its own map for new points; a method adds ``_transform``."""
 
     def transform(self, X: ArrayLike) -> Array:

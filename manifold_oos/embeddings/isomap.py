@@ -115,8 +115,8 @@ class LandmarkIsomap(JointEmbedding):
     .. math:: y(x) = -\tfrac12 \Lambda^{-1/2} V^\top (\delta(x) - \bar\delta)
 
     with :math:`V, \Lambda` the eigenpairs of the landmarks' scaling, :math:`\delta(x)` the squared geodesic
-    distances of x to the landmarks and :math:`\bar\delta` their mean over landmarks. New points are placed in the same
-    way, their geodesics going by way of their nearest training points.
+    distances of x to the landmarks and :math:`\bar\delta` their mean over landmarks. New points are placed in the
+    same way, their geodesics going by way of their nearest training points.
 
     Parameters
     ----------
