@@ -45,9 +45,12 @@ class NSSE(JointEmbedding):
     ----------
     n_components : int, default=2
         Dimension d.
-    mu1, mu2, mu3 : float, default=300, 1e-3, 1
-        Weights of separation, of smooth coefficients and of a wide kernel. The paper finds 100 … 1000,
-        1e-4 … 1e-3 and 1 … 5 typical, which fits ``scaling="mean"``.
+    mu1 : float, default=300
+        Weight of the separation of classes; 100 … 1000 in the paper, which fits ``scaling="mean"``.
+    mu2 : float, default=1e-3
+        Weight of small coefficients of the map; 1e-4 … 1e-3 in the paper.
+    mu3 : float, default=1
+        Weight of a wide kernel; 1 … 5 in the paper.
     sigma : "alternate", float or {"median": f}, default="alternate"
         Learn σ, or keep it fixed.
     start : {"high", "low"}, float or {"median": f}, default="high"
@@ -194,13 +197,14 @@ class NSSE(JointEmbedding):
             # Eq. 14 can move little far from the minimum, a secant cannot.
             settled = abs(move) <= self.tol and (secant or not falls)
             if falls:
-                other, state, longest = state, self._keep(following), LONGEST
+                other, state, shortest, longest = state, self._keep(following), 0.0, LONGEST
             else:
-                other, longest = following, 0.8 * abs(move)
+                other, shortest, longest = following, 0.2 * abs(move), 0.8 * abs(move)
             if settled:
                 return state
             change = (state.slope - other.slope) / (state.log_sigma - other.log_sigma)
-            move = float(np.clip(-state.slope / change if change > 0 else -np.sign(state.slope), -longest, longest))
+            move = abs(state.slope) / change if change > 0 else longest
+            move = min(max(move, shortest), longest) * (1 if state.slope < 0 else -1)
             secant = True
         warnings.warn(
             f"NSSE: sigma still moves after {self.max_iter} iterations; raise max_iter or tol",
