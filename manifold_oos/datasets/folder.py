@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from os.path import commonprefix
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -101,11 +101,11 @@ class Folder(Loader):
         label_of = _labels(source, names, pattern) if labelled else dict.fromkeys(names, "")
         order = sorted(range(len(names)), key=lambda i: (natural_key(label_of[names[i]]), natural_key(names[i])))
         names, pictures = [names[i] for i in order], [pictures[i] for i in order]
-        class_names = list(dict.fromkeys(label_of[name] for name in names)) if labelled else []
+        number = {label: i for i, label in enumerate(dict.fromkeys(label_of[name] for name in names))}
         return Raw(
             _stack(source, names, pictures),
-            labels=[class_names.index(label_of[name]) for name in names] if labelled else None,
-            class_names=class_names,
+            labels=[number[label_of[name]] for name in names] if labelled else None,
+            class_names=list(number) if labelled else (),
             names=names,
         )
 
@@ -139,13 +139,14 @@ def _labels(source: Source, names: Sequence[str], pattern: str | None) -> dict[s
                 raise DataError(f"{source.where(name)}: folder.pattern {pattern!r} finds no label in it")
         return {name: match["label"] for name, match in found.items() if match is not None}
     folders = {name: PurePosixPath(name).parts[:-1] for name in names}
-    shared = len(commonprefix(list(folders.values())))
+    levels = zip(*folders.values(), strict=False)
+    shared = len(list(takewhile(lambda level: len(set(level)) == 1, levels)))
     if all(len(parts) == shared for parts in folders.values()):
         shared -= 1  # a single class: its own folder is the label
     for name, parts in folders.items():
         if shared < 0 or len(parts) <= shared:
             raise DataError(
-                f"{source.where(name)}: lies in no class folder; move it into one, or give pattern or labelled: false"
+                f"{source.where(name)}: lies in no class folder; move it to one, or give pattern or labelled: false"
             )
     return {name: parts[shared] for name, parts in folders.items()}
 
