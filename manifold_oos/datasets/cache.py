@@ -3,16 +3,17 @@
 import hashlib
 import json
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pooch
 from numpy.typing import NDArray
+
+from manifold_oos.atomic import atomic
 
 MAX_ENTRY = 1 << 30
 MAX_TOTAL = 4 << 30
@@ -75,33 +76,6 @@ def array(key: Mapping[str, Any], make: Callable[[], NDArray]) -> NDArray[np.flo
         Read-only, memory-mapped when it comes from the cache.
     """
     return remember(key, lambda: (make(), {}))[0]
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file so that it appears whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        Where the file shall be.
-
-    Yields
-    ------
-    binary stream
-        Goes to a temporary file beside it, which takes the name at the end.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as stream:
-        try:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        except BaseException:
-            stream.close()
-            Path(stream.name).unlink(missing_ok=True)
-            raise
-    Path(stream.name).replace(path)
 
 
 def _read(stem: Path) -> tuple[NDArray, dict[str, Any]] | None:

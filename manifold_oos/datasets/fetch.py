@@ -1,0 +1,191 @@
+"""Downloads the data sets that are free to download, and says how to get the others."""
+
+import logging
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pooch
+import requests
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from manifold_oos import datasets
+from manifold_oos.datasets.files import FileLoader, download_dir, search_path
+from manifold_oos.datasets.sources import PartsSource, open_source
+from manifold_oos.datasets.specs import Copy
+from manifold_oos.errors import DataError
+
+RETRIES = 3
+TIMEOUT = 30
+
+
+def ensure(
+    name: str, *, variant: str | None = None, data_dir: str | Path | None = None, offline: bool | None = None
+) -> None:
+    """Make sure that a data set is there before work starts: download it if it is missing and free.
+
+    Parameters
+    ----------
+    name : str
+        A data set; those that are generated are always there.
+    variant : str, optional
+        Its default when None.
+    data_dir : path, optional
+        Folder to look in first.
+    offline : bool, optional
+        Do not download; the default is whether ``MOOS_OFFLINE=1``.
+    """
+    loader = datasets.find(name)
+    if issubclass(loader, FileLoader):
+        full = loader.check({} if variant is None else {"variant": variant})
+        loader(data_dir=data_dir, offline=offline).found(full["variant"])
+
+
+def download(
+    loader: type[FileLoader], variant: str, *, data_dir: str | Path | None = None, offline: bool = False
+) -> list[Path]:
+    """Download a variant into the user's cache.
+
+    Nothing appears there before all of it has come and was checked: by sha256 where the official file is known
+    byte by byte, otherwise by the fingerprint of what it holds.
+
+    Parameters
+    ----------
+    loader : type
+        The data set.
+    variant : str
+        One of its variants.
+    data_dir : path, optional
+        For the message when it cannot be had.
+    offline : bool
+        Do not download.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    copy = free_copy(loader, variant)
+    if copy is None or offline:
+        raise DataError(missing(loader, variant, data_dir=data_dir))
+    target = download_dir()
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target, prefix=".part-") as staging:
+        hashes = copy.sha256 or [None] * len(copy.files)
+        files = [
+            _fetch(url, Path(staging) / name, digest)
+            for url, name, digest in zip(copy.urls, copy.files, hashes, strict=True)
+        ]
+        if not copy.sha256:
+            _check_content(loader, variant, copy, files)
+        return [file.replace(target / file.name) for file in files]
+
+
+def free_copy(loader: type[FileLoader], variant: str) -> Copy | None:
+    """The copy of a variant that anybody may download.
+
+    Parameters
+    ----------
+    loader : type
+        The data set.
+    variant : str
+        One of its variants.
+
+    Returns
+    -------
+    Copy or None
+        None where a person has to ask for it.
+    """
+    copies = loader.spec().variants[variant].copies
+    return next((copy for copy in copies if copy.urls), None)
+
+
+def missing(loader: type[FileLoader], variant: str, *, data_dir: str | Path | None = None) -> str:
+    """One line for a variant that is not there: where it was looked for, how to get it, what to try meanwhile.
+
+    Parameters
+    ----------
+    loader : type
+        The data set.
+    variant : str
+        One of its variants.
+    data_dir : path, optional
+        The folder that was asked for.
+
+    Returns
+    -------
+    str
+        The line.
+    """
+    known, copy = loader.spec(), free_copy(loader, variant)
+    name = " + ".join((copy or known.variants[variant].copies[0]).files)
+    if copy is not None:
+        how = f"get {name} with moos data get {loader.name} --variant {variant} or from {' '.join(copy.urls)}"
+    else:
+        how = f"get {name} from {known.page}" + (f" ({known.form})" if known.form else "")
+    places = ", ".join(str(place) for place in search_path(data_dir))
+    return f"{loader.name} ({variant}): not found in {places}; {how}; meanwhile try the built-in {known.meanwhile}"
+
+
+def _fetch(url: str, file: Path, sha256: str | None) -> Path:
+    logging.getLogger("pooch").setLevel(logging.ERROR)
+    with _Bar(file.name) as bar:
+        store = pooch.create(
+            path=file.parent,
+            base_url="",
+            registry={file.name: None if sha256 is None else f"sha256:{sha256}"},
+            urls={file.name: url},
+            retry_if_failed=RETRIES,
+        )
+        try:
+            store.fetch(file.name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT))
+        except (requests.exceptions.RequestException, ValueError, OSError) as error:
+            reason = str(error).splitlines()[0][:200]
+            how = f"try again, or put the file into {download_dir()}"
+            raise DataError(f"{url}: download failed ({reason}); {how}") from error
+    return file
+
+
+def _check_content(loader: type[FileLoader], variant: str, copy: Copy, files: Sequence[Path]) -> None:
+    sources = [open_source(file) for file in files]
+    source = sources[0] if len(sources) == 1 else PartsSource(sources)
+    try:
+        raw = loader().parse(variant, source)
+    except DataError as error:
+        raise DataError(f"{copy.urls[0]}: the download is not usable ({error})") from error
+    if copy.fingerprint is not None and raw.fingerprint() != copy.fingerprint:
+        raise DataError(f"{copy.urls[0]}: the download has other content than the known {' '.join(copy.files)}")
+
+
+class _Bar:
+    """Progress as pooch reports it: a bar on a terminal, a line per quarter elsewhere."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.total = 0
+        self.done = 0
+        self.terminal = sys.stderr.isatty()
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        self.progress = Progress(*columns, disable=not self.terminal)
+        self.task = self.progress.add_task(name, total=None)
+
+    def __enter__(self) -> "_Bar":
+        self.progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.progress.stop()
+
+    def update(self, count: int) -> None:
+        before = 4 * self.done // self.total if self.total else 0
+        self.done = min(self.done + count, self.total)
+        self.progress.update(self.task, total=self.total or None, completed=self.done)
+        if not self.terminal and self.total and 4 * self.done // self.total > before:
+            print(f"{self.name}: {self.done / 1e6:.1f} of {self.total / 1e6:.1f} MB", file=sys.stderr, flush=True)
+
+    def reset(self) -> None:
+        self.done = 0
+
+    def close(self) -> None:
+        """Called by pooch at the end; the bar stays until the context ends."""

@@ -1,0 +1,285 @@
+"""The data sets that live in files: finds the official archive or its folder, and turns image names into labels."""
+
+import os
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manifold_oos.datasets.base import Loader, Raw
+from manifold_oos.datasets.cache import cache_dir
+from manifold_oos.datasets.images import decode
+from manifold_oos.datasets.sources import PartsSource, Source, natural_key, open_source
+from manifold_oos.datasets.specs import Copy, Spec, spec
+from manifold_oos.errors import DataError
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a variant was found.
+
+    Parameters
+    ----------
+    source : Source
+        To read from.
+    copy : Copy
+        Which of the known forms it is.
+    """
+
+    source: Source
+    copy: Copy
+
+
+def search_path(data_dir: str | Path | None = None) -> list[Path]:
+    """The folders where data are looked for, in order.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        The one that was asked for.
+
+    Returns
+    -------
+    list of Path
+        It, ``MOOS_DATA``, ``./datasets``, the user's cache.
+    """
+    asked = [] if data_dir is None else [Path(data_dir)]
+    environment = os.environ.get("MOOS_DATA")
+    return [*asked, *([Path(environment)] if environment else []), Path("datasets"), download_dir()]
+
+
+def download_dir() -> Path:
+    """The folder in the user's cache that downloads go to."""
+    return cache_dir() / "datasets"
+
+
+class FileLoader(Loader):
+    """Base of the sets whose samples are in files described by ``datasets/<name>.yaml``."""
+
+    cached = True
+
+    def __init__(self, *, data_dir: str | Path | None = None, offline: bool | None = None) -> None:
+        super().__init__(data_dir=data_dir, offline=offline)
+        self._found: dict[str, Found] = {}
+
+    @classmethod
+    def spec(cls) -> Spec:
+        """What ``datasets/<name>.yaml`` says."""
+        return spec(cls.name)
+
+    @abstractmethod
+    def parse(self, variant: str, source: Source) -> Raw:
+        """Raw samples from the variant's archive, folder or file.
+
+        Parameters
+        ----------
+        variant : str
+            A key of ``variants``.
+        source : Source
+            Its archive, folder or ``.mat`` file.
+
+        Returns
+        -------
+        Raw
+            All samples.
+        """
+
+    def locate(self, variant: str) -> Found | None:
+        """Look for a variant in the search path.
+
+        Parameters
+        ----------
+        variant : str
+            A key of ``variants``.
+
+        Returns
+        -------
+        Found or None
+            The first copy in the first folder that has one.
+        """
+        for place in search_path(self.data_dir):
+            for copy in self.spec().variants[variant].copies:
+                files = [place / name for name in copy.files]
+                if all(file.is_file() for file in files):
+                    sources = [open_source(file) for file in files]
+                    return Found(sources[0] if len(sources) == 1 else PartsSource(sources), copy)
+                for name in copy.folders:
+                    folder = place if place.name == name else place / name
+                    if folder.is_dir():
+                        return Found(open_source(folder), copy)
+        return None
+
+    def found(self, variant: str) -> Found:
+        """Like :meth:`locate`, but downloads what is free to download; a :class:`DataError` when there is nothing.
+
+        Parameters
+        ----------
+        variant : str
+            A key of ``variants``.
+
+        Returns
+        -------
+        Found
+            Where it is.
+        """
+        if variant not in self._found:
+            found = self.locate(variant)
+            if found is None:
+                from manifold_oos.datasets.fetch import download
+
+                download(type(self), variant, data_dir=self.data_dir, offline=self.offline)
+                found = self.locate(variant)
+            if found is None:
+                raise DataError(f"{self.name}: the download is not where it should be, in {download_dir()}")
+            self._found[variant] = found
+        return self._found[variant]
+
+    def identity(self, variant: str, **own: Any) -> Any:
+        """Path, size and time of the files."""
+        return self.found(variant).source.identity()
+
+    def read(self, variant: str) -> Raw:
+        """Read the variant from where it is found."""
+        found = self.found(variant)
+        raw = self.parse(variant, found.source)
+        return replace(raw, note=found.copy.note) if found.copy.note else raw
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One decoded image and what its name says.
+
+    Parameters
+    ----------
+    member : str
+        Path within the source.
+    tokens : mapping of str to str
+        Named groups of the pattern.
+    pixels : ndarray
+        uint8, (h, w) or (h, w, 3).
+    """
+
+    member: str
+    tokens: Mapping[str, str]
+    pixels: NDArray[np.uint8]
+
+
+def pictures(
+    source: Source, pattern: str, *, keep: Callable[[Mapping[str, str]], bool] = lambda tokens: True
+) -> list[Picture]:
+    """Decode every image whose path ends as a pattern says.
+
+    Parameters
+    ----------
+    source : Source
+        Archive or folder, with any folders above.
+    pattern : str
+        Regular expression with named groups for the end of the path, from the start of a folder's or file's name;
+        upper and lower case are the same.
+    keep : callable
+        Says by the named groups whether an image belongs to the set.
+
+    Returns
+    -------
+    list of Picture
+        In natural order of their names.
+    """
+    compiled = re.compile(rf"(?:.*/)?{pattern}", re.IGNORECASE)
+
+    def tokens(member: str) -> dict[str, str] | None:
+        match = compiled.fullmatch(member)
+        found = None if match is None else match.groupdict(default="")
+        return found if found is not None and keep(found) else None
+
+    result: list[Picture] = []
+    seen: dict[tuple[str, ...], str] = {}
+    for member, data in source.read(lambda name: tokens(name) is not None):
+        found = tokens(member) or {}
+        key = tuple(found.values())
+        if key in seen:
+            raise DataError(f"{source.where(member)}: the same image as {seen[key]}; keep one of the two")
+        seen[key] = member
+        result.append(Picture(member, found, decode(data, source.where(member))))
+    if not result:
+        raise DataError(f"{source.path}: no image whose name is like {pattern}")
+    return sorted(result, key=lambda picture: [natural_key(token) for token in picture.tokens.values()])
+
+
+def stack(images: Sequence[Picture], source: Source) -> NDArray[np.uint8]:
+    """One array of images, which must have one size; grey among colour images becomes colour.
+
+    Parameters
+    ----------
+    images : sequence of Picture
+        At least one.
+    source : Source
+        For messages.
+
+    Returns
+    -------
+    ndarray of shape (n, h, w) or (n, h, w, 3)
+        uint8.
+    """
+    first = images[0]
+    for image in images:
+        if image.pixels.shape[:2] != first.pixels.shape[:2]:
+            one, other = ("×".join(map(str, i.pixels.shape[1::-1])) for i in (image, first))
+            raise DataError(f"{source.where(image.member)}: {one} pixels, but {first.member} has {other}")
+    if any(image.pixels.ndim == 3 for image in images):
+        return np.stack([np.broadcast_to(np.atleast_3d(i.pixels), (*i.pixels.shape[:2], 3)) for i in images])
+    return np.stack([image.pixels for image in images])
+
+
+def labelled(
+    images: Sequence[Picture],
+    source: Source,
+    *,
+    group: str,
+    parameters: Mapping[str, Sequence[float]] | None = None,
+    class_name: Callable[[str], str] = str,
+    sample_name: Callable[[Picture], str] = lambda picture: Path(picture.member).stem,
+    absent: Iterable[int] = (),
+) -> Raw:
+    """Raw samples whose class is a named group of their pattern.
+
+    Parameters
+    ----------
+    images : sequence of Picture
+        In natural order.
+    source : Source
+        For messages.
+    group : str
+        The named group that tells the class.
+    parameters : mapping, optional
+        True coordinates.
+    class_name : callable
+        Makes a class name of the group's text.
+    sample_name : callable
+        Makes a sample's name.
+    absent : iterable of int
+        Numbers that no class of this set has; any other gap in numbered classes is an error.
+
+    Returns
+    -------
+    Raw
+        With classes in natural order.
+    """
+    keys = sorted({image.tokens[group] for image in images}, key=natural_key)
+    if all(key.isdigit() for key in keys):
+        numbers = [int(key) for key in keys]
+        missing = sorted(set(range(min(numbers[0], 1), numbers[-1])) - set(numbers) - set(absent))
+        if missing:
+            raise DataError(f"{source.path}: labels with gaps, class {missing[0]} of {keys[-1]} is missing")
+    index = {key: position for position, key in enumerate(keys)}
+    return Raw(
+        stack(images, source),
+        labels=[index[image.tokens[group]] for image in images],
+        class_names=[class_name(key) for key in keys],
+        names=[sample_name(image) for image in images],
+        parameters=parameters or {},
+    )
