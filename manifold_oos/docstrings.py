@@ -47,7 +47,7 @@ def summary(thing: object) -> str:
     'First sentence of a docstring'
     """
     text = inspect.getdoc(thing) or ""
-    return " ".join(text.split("\n\n")[0].split()).removesuffix(".")
+    return re.sub(r"(, \S+ \S+)? of \[\d+\]_", "", " ".join(text.split("\n\n")[0].split())).removesuffix(".")
 
 
 def parse(cls: type) -> Documentation:

@@ -136,6 +136,9 @@ def resolve(name: str) -> tuple[str, type]:
         choices = " or ".join(f"{kind}/{bare}" for kind, _ in hits)
         raise ConfigError(f"{name}: several things have this name; say {choices}")
     names = [other for classes in everything.values() for other in classes]
+    if bare in names:
+        homes = " or ".join(f"{kind}/{bare}" for kind, classes in everything.items() if bare in classes)
+        raise ConfigError(f"{name}: no such kind; did you mean {homes}?")
     near = get_close_matches(bare, names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else "see moos list --help"
     raise ConfigError(f"{name}: nothing has this name; {hint}")

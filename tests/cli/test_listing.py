@@ -1,0 +1,102 @@
+"""moos list, moos describe and the manners of the command itself."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from manifold_oos.cli import COMMANDS, main, moos
+from manifold_oos.cli.listing import LISTS
+from manifold_oos.docstrings import parse
+from manifold_oos.registry import KINDS, available
+
+BROKEN = '''
+from manifold_oos.extenders.base import Extender
+
+class Broken(Extender):
+    """Claims to interpolate, gives zeros."""
+    name = "broken"
+    interpolates = True
+    def _fit(self, X, Y, y, X_new, embedding):
+        self.coordinates_ = Y
+    def _transform(self, X):
+        return 0 * X[:, : self.coordinates_.shape[1]]
+'''
+
+
+def call(*arguments):
+    return CliRunner().invoke(moos, arguments, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_every_entry_has_a_line(kind):
+    entries = json.loads(call("list", kind, "--json").output)
+    assert entries
+    assert all(text and "\n" not in text for text in entries.values()), entries
+    lines = call("list", kind).output.splitlines()
+    assert len(lines) == len(entries)
+    assert all(line.startswith(name) for line, name in zip(lines, entries, strict=True))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_teaches(command):
+    result = call(command, "--help")
+    assert result.exit_code == 0
+    assert len(result.output.splitlines()) > 5
+
+
+def test_describe_shows_parameters_defaults_and_reference():
+    output = call("describe", "extenders/lvm").output
+    assert "n_neighbors = 3" in output
+    assert "Raducanu" in output
+    assert "Extends: every embedding" in output
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_of_every_method_is_documented(kind):
+    for name, cls in available(kind).items():
+        documented = [parameter.name for parameter in parse(cls).parameters]
+        assert sorted(documented) == sorted(cls().get_params(deep=False)), name
+        assert all(parameter.text for parameter in parse(cls).parameters), name
+
+
+def test_json_of_describe_is_for_programs():
+    entry = json.loads(call("describe", "lvm", "--json").output)
+    assert entry["kind"] == "extenders"
+    assert entry["parameters"][0]["default"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["describe", "lle"], ["extenders/lle", "embeddings/lle"]),
+        (["describe", "sossi"], ["sosi"]),
+        (["describe", "extendrs/lle"], ["extenders/lle"]),
+        (["describe", "no.such.module:Class"], ["package.module:Class"]),
+        (["describe", "--check", "pathlib:Path"], ["Embedding, Extender, Classifier"]),
+    ],
+)
+def test_a_wrong_name_is_one_line_and_exit_code_2(arguments, words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    message = capsys.readouterr().err
+    assert len(message.splitlines()) == 1
+    assert all(word in message for word in words), message
+
+
+def test_check_of_ones_own_method_names_the_broken_promise(tmp_path):
+    (tmp_path / "mine.py").write_text(BROKEN)
+    command = [sys.executable, "-m", "manifold_oos", "describe", "--check", "mine:Broken"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 1, result.stderr
+    assert "✗ Where ``interpolates`` says so" in result.stdout
+    assert "✓ New points get finite coordinates" in result.stdout
+
+
+def test_version():
+    from manifold_oos import __version__
+
+    assert call("--version").output == f"moos, version {__version__}\n"
