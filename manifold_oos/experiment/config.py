@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PrivateAttr,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 
 PROTOCOLS = ("train_only", "paper", "best")
@@ -100,6 +108,7 @@ class Split(Strict):
     n_test: int | None = Field(default=None, ge=1, description="take only so many of the new points, at random")
     repetitions: int = Field(default=5, ge=1)
     seed: int = Field(default=0, ge=0)
+    redraw: bool = Field(default=False, description="a generated set is drawn anew for each repetition")
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Split":
@@ -124,6 +133,12 @@ class Split(Strict):
         if self.kind == "alternate":
             return [value]
         return list(value) if value is not None else [0.5]
+
+    @property
+    def rounds(self) -> int:
+        """How many repetitions there are: one where nothing is random."""
+        fixed = self.kind in ("half_space", "alternate", "first") and self.n_test is None and not self.redraw
+        return 1 if fixed else self.repetitions
 
     def over(self, base: "Split") -> "Split":
         """What is said here, and the base where nothing is said."""
@@ -160,6 +175,7 @@ class Arm(Strict):
     embedding: Method | None = None
     extender: Method | None = None
     classifier: Method | None = None
+    batch: bool = Field(default=False, description="embed known and new points together, without an extender")
     datasets: Names | None = Field(default=None, description="labels of the only data sets that the arm is run on")
     note: str = ""
 
@@ -169,6 +185,8 @@ class Arm(Strict):
             raise ValueError("an arm needs an embedding, a classifier, or both")
         if self.extender is not None and self.embedding is None:
             raise ValueError("an extender needs the embedding that it extends")
+        if self.batch and (self.embedding is None or self.extender is not None):
+            raise ValueError("batch: true goes with an embedding and without an extender")
         return self
 
     def methods(self) -> dict[str, Method]:
@@ -227,7 +245,7 @@ class Output(Strict):
 
     table: int | str | None = None
     figure: int | str | None = None
-    kind: Literal["curve", "trace", "embedding", "function", "gallery"] | None = None
+    kind: Literal["curve", "trace", "embedding", "function", "gallery", "ranks"] | None = None
     title: str = ""
     dataset: Names | None = None
     arms: Names | None = None
@@ -332,9 +350,8 @@ class Experiment(Strict):
     published: list[Published] = []
     claims: list[Claim] = []
 
-    #: The file's name without suffix, also that of the results folder, and where the file is.
-    name: str = Field(default="experiment", exclude=True)
-    path: Path | None = Field(default=None, exclude=True)
+    _name: str = PrivateAttr(default="experiment")
+    _path: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -350,6 +367,21 @@ class Experiment(Strict):
         if not self.metrics:
             labelled = any(arm.classifier for arm in self.arms.values())
             self.metrics = ["misclassification_rate" if labelled else "embedding_error"]
+        return self
+
+    @property
+    def name(self) -> str:
+        """Name of the results folder: the file's path below ``configs``, without suffix."""
+        return self._name
+
+    @property
+    def path(self) -> Path | None:
+        """Where the config was read from."""
+        return self._path
+
+    def named(self, name: str, path: Path | None = None) -> "Experiment":
+        """The experiment under a name, read from a file."""
+        self._name, self._path = name, path
         return self
 
     def split_of(self, data: Data) -> Split:

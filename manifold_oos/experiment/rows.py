@@ -1,7 +1,7 @@
 """The long-form rows of an experiment: what each column holds, and the choice of the best grid point among them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -42,12 +42,12 @@ IDENTITY = [
 ]
 
 
-def make_frame(records: list[Mapping[str, object]]) -> pd.DataFrame:
+def make_frame(records: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """The rows as a DataFrame with the columns, types and order that :data:`COLUMNS` states.
 
     Parameters
     ----------
-    records : list of mapping
+    records : sequence of mapping
         One per row; absent columns are missing values.
 
     Returns

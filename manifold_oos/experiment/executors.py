@@ -1,0 +1,206 @@
+"""Where trials run: in this process, in local processes, or on a Dask cluster."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from manifold_oos.errors import ConfigError
+from manifold_oos.experiment.splits import DataRef
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+#: How often a call is tried again when the process that ran it dies.
+RETRIES = 2
+
+
+class LostWorkerError(RuntimeError):
+    """The process that ran a call died, again and again (out of memory?)."""
+
+
+class Executor(Protocol):
+    """Runs calls and gives their results as they come."""
+
+    workers: int
+
+    def share(self, value: Any) -> Any:
+        """Make a data set or an array available to all calls, once; give what to pass to them."""
+
+    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+        """Index and result of each call, as they finish; an exception is given as the result."""
+
+    def close(self) -> None:
+        """Stop the workers, now."""
+
+
+class InProcess:
+    """One call after the other, here."""
+
+    workers = 1
+
+    def share(self, value: Any) -> Any:
+        """Everything is at hand; a data set is loaded where it is used."""
+        return None if isinstance(value, DataRef) else value
+
+    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+        """Run them in order."""
+        for i, (function, arguments) in enumerate(calls):
+            try:
+                result: Any = function(*arguments)
+            except Exception as error:
+                result = error
+            yield i, result
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
+class LocalProcesses:
+    """Worker processes on this machine.
+
+    Parameters
+    ----------
+    workers : int
+        How many.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool: Any = None
+        self._folder = tempfile.TemporaryDirectory(prefix="moos-")
+        self._files = 0
+
+    def share(self, value: Any) -> Any:
+        """An array goes through a file that workers map; a data set is loaded by each worker from its cache."""
+        if isinstance(value, DataRef):
+            return None
+        self._files += 1
+        path = Path(self._folder.name) / f"{self._files}.npy"
+        np.save(path, value, allow_pickle=False)
+        return str(path)
+
+    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+        """Keep every worker busy; calls of a worker that dies are tried again in new processes."""
+        waiting = list(range(len(calls)))
+        tries = [0] * len(calls)
+        while waiting:
+            pool = self._start()
+            futures: dict[Future[Any], int] = {}
+            for i in waiting:
+                function, arguments = calls[i]
+                futures[pool.submit(function, *arguments)] = i
+            waiting = []
+            while futures:
+                finished, _ = wait(futures, return_when=FIRST_COMPLETED)
+                for future in sorted(finished, key=lambda item: futures[item]):
+                    i = futures.pop(future)
+                    error = future.exception()
+                    if isinstance(error, BrokenProcessPool):
+                        self._pool = None
+                        waiting.append(i)
+                    else:
+                        yield i, future.result() if error is None else error
+            # Which call killed its worker is not known: those that ran at that moment count, the others wait.
+            for i in list(waiting[: self.workers]):
+                tries[i] += 1
+                if tries[i] > RETRIES:
+                    waiting.remove(i)
+                    yield i, LostWorkerError(f"its process died {tries[i]} times (out of memory?)")
+
+    def _start(self) -> Any:
+        if self._pool is None:
+            from joblib.externals.loky import ProcessPoolExecutor
+
+            environment = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+            self._pool = ProcessPoolExecutor(self.workers, env=environment)
+        return self._pool
+
+    def close(self) -> None:
+        """Kill the workers: what they were computing is not stored and will be computed again."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, kill_workers=True)
+            self._pool = None
+        self._folder.cleanup()
+
+
+class DaskCluster:
+    """Workers of a Dask cluster, which retries the trials of lost ones.
+
+    Parameters
+    ----------
+    address : str
+        ``tcp://host:port``, or ``local`` for a cluster on this machine.
+    workers : int
+        How many, for ``local``.
+    """
+
+    def __init__(self, address: str, workers: int) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise ConfigError("--scheduler needs Dask: pip install 'manifold-oos[distributed]'") from error
+        self._distributed = distributed
+        self._cluster: Any = None
+        if address == "local":
+            self._cluster = distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+            )
+            address = self._cluster.scheduler_address
+        try:
+            self._client = distributed.Client(address, timeout="20s", set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ConfigError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error
+        self.workers = max(1, len(self._client.scheduler_info().get("workers", {})))
+
+    def share(self, value: Any) -> Any:
+        """Scattered once; workers need neither the files nor a common disk."""
+        return self._client.scatter(value.load() if isinstance(value, DataRef) else value, hash=False)
+
+    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+        """Submit all, give results as they come."""
+        numbers: dict[Any, int] = {}
+        for i, (function, arguments) in enumerate(calls):
+            future = self._client.submit(function, *arguments, pure=False, retries=RETRIES)
+            numbers[future] = i
+        for future in self._distributed.as_completed(list(numbers)):
+            i = numbers.pop(future)
+            error = future.exception() if future.status == "error" else None
+            yield i, future.result() if error is None else error
+            future.release()
+
+    def close(self) -> None:
+        """Give up what is still running; a cluster that was started here is stopped."""
+        with suppress(Exception):
+            self._client.close(timeout=2)
+        if self._cluster is not None:
+            with suppress(Exception):
+                self._cluster.close(timeout=5)
+
+
+def make_executor(workers: int | None, scheduler: str | None) -> Executor:
+    """The executor that the options of a command ask for.
+
+    Parameters
+    ----------
+    workers : int or None
+        Number of processes; None for the cores that this process may use, 1 for this process alone.
+    scheduler : str or None
+        A Dask scheduler, or ``local``.
+
+    Returns
+    -------
+    Executor
+        Ready to run.
+    """
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if workers < 1:
+        raise ConfigError(f"--workers {workers}: at least one is needed")
+    if scheduler:
+        return DaskCluster(scheduler, workers)
+    return InProcess() if workers == 1 else LocalProcesses(workers)

@@ -1,0 +1,320 @@
+"""Keeps the numbers of all experiments of a results folder in one SQLite file, a transaction per trial."""
+
+import io
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifold_oos.errors import MoosError
+from manifold_oos.experiment.plan import DataFacts, Line, Plan, facts_from, facts_json, facts_key
+from manifold_oos.experiment.rows import COLUMNS, make_frame
+from manifold_oos.experiment.trial import LineResult
+
+FILE = "store.sqlite"
+SCHEMA = """
+create table if not exists rows (line text not null, n_components integer, step integer, candidate text not null,
+  metric text not null, value real, n_train integer, n_test integer, chosen text, tuned integer, fitted text,
+  warnings text);
+create index if not exists rows_line on rows (line);
+create table if not exists times (line text not null, n_components integer, step integer, candidate text not null,
+  metric text not null, value real, n_train integer, n_test integer, chosen text, tuned integer, fitted text,
+  warnings text);
+create index if not exists times_line on times (line);
+create table if not exists done (line text not null, what text not null, primary key (line, what)) without rowid;
+create table if not exists costs (what text not null, seconds real not null);
+create index if not exists costs_what on costs (what);
+create table if not exists failures (line text primary key, message text, file text, time real) without rowid;
+create table if not exists predictions (line text not null, n_components integer, candidate text, arrays blob);
+create index if not exists predictions_line on predictions (line);
+create table if not exists choices (key text primary key, value text not null) without rowid;
+create table if not exists datasets (key text primary key, facts text not null) without rowid;
+"""
+#: The columns of a row beside those that its line has.
+VALUES = [name for name in COLUMNS if name not in ("arm", "dataset", "size", "repetition", "selection")]
+
+
+class Store:
+    """The rows of every experiment below a results root.
+
+    Parameters
+    ----------
+    root : path
+        The results folder; made when something is written.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        self._connection: sqlite3.Connection | None = None
+
+    @property
+    def path(self) -> Path:
+        """The SQLite file."""
+        return self.root / FILE
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """Open on first use; write-ahead log, so that readers and a writer do not wait for each other."""
+        if self._connection is None:
+            self.root.mkdir(parents=True, exist_ok=True)
+            try:
+                self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+                self._connection.execute("pragma journal_mode = wal")
+                self._connection.execute("pragma synchronous = normal")
+                self._connection.executescript(SCHEMA)
+            except sqlite3.DatabaseError as error:
+                raise MoosError(f"{self.path}: not a store of results ({error}); move it away") from error
+        return self._connection
+
+    def close(self) -> None:
+        """Close the file; it opens again on use."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing."""
+        connection = self.connection
+        connection.execute("begin immediate")
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("rollback")
+            raise
+        connection.execute("commit")
+
+    # What a run writes.
+
+    def add(
+        self,
+        results: Iterable[LineResult],
+        asked: Mapping[str, Sequence[str]],
+        costs: Mapping[str, str],
+        files: Mapping[str, str] | None = None,
+    ) -> None:
+        """Store what a trial gave, in one transaction.
+
+        Parameters
+        ----------
+        results : iterable of LineResult
+            Of one trial.
+        asked : mapping of str to sequence of str
+            What was asked of each line: metrics, ``predictions``, ``embedding``.
+        costs : mapping of str to str
+            What to remember the time of each line under.
+        files : mapping of str to str, optional
+            Where the traceback of a failed line was written.
+        """
+        with self.transaction() as connection:
+            for result in results:
+                line = result.key
+                if result.error:
+                    values = (line, result.error, (files or {}).get(line, ""), time.time())
+                    connection.execute("insert or replace into failures values (?, ?, ?, ?)", values)
+                    continue
+                connection.execute("delete from failures where line = ?", (line,))
+                connection.execute("delete from times where line = ?", (line,))
+                marks = ", ".join("?" * len(asked[line]))
+                connection.execute(f"delete from rows where line = ? and metric in ({marks})", (line, *asked[line]))
+                for table, records in (("rows", result.rows), ("times", result.times)):
+                    connection.executemany(
+                        f"insert into {table} values ({', '.join('?' * (len(VALUES) + 1))})",
+                        [(line, *(_plain(record[name]) for name in VALUES)) for record in records],
+                    )
+                if "predictions" in asked[line]:
+                    connection.execute("delete from predictions where line = ?", (line,))
+                for kept in result.predictions:
+                    buffer = io.BytesIO()
+                    np.savez_compressed(buffer, **{key: kept[key] for key in ("sample", "truth", "predicted")})
+                    values = (line, kept["n_components"], kept["candidate"], buffer.getvalue())
+                    connection.execute("insert into predictions values (?, ?, ?, ?)", values)
+                connection.executemany("insert or ignore into done values (?, ?)", [(line, w) for w in asked[line]])
+                connection.execute("insert into costs values (?, ?)", (costs[line], result.seconds))
+
+    def remember(self, plan: Plan) -> None:
+        """Keep the facts of a plan's data sets, so that views need no data."""
+        with self.transaction() as connection:
+            for label, facts in plan.facts.items():
+                values = (facts_key(plan.refs[label]), facts_json(facts))
+                connection.execute("insert or replace into datasets values (?, ?)", values)
+
+    def put_choice(self, key: str, value: str) -> None:
+        """Keep what was chosen once for an experiment, as JSON."""
+        with self.transaction() as connection:
+            connection.execute("insert or replace into choices values (?, ?)", (key, value))
+
+    # What a run asks.
+
+    def done(self, lines: Iterable[Line]) -> dict[str, set[str]]:
+        """What is there of each line: metrics, ``predictions``, ``embedding``."""
+        found: dict[str, set[str]] = {}
+        for line, what in self._of_lines("select line, what from done where line in ({})", lines):
+            found.setdefault(line, set()).add(what)
+        return found
+
+    def choice(self, key: str) -> str | None:
+        """What was chosen before, as JSON."""
+        row = self.connection.execute("select value from choices where key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def cost(self, what: str) -> float | None:
+        """Mean seconds of lines of a kind, None where none was run."""
+        row = self.connection.execute("select avg(seconds) from costs where what = ?", (what,)).fetchone()
+        return None if row is None or row[0] is None else float(row[0])
+
+    def facts(self) -> dict[str, DataFacts]:
+        """Facts of every data set that was ever run here, for :func:`make_plan`."""
+        rows = self.connection.execute("select key, facts from datasets").fetchall()
+        return {key: facts_from(text) for key, text in rows}
+
+    # What views read.
+
+    def rows(self, plan: Plan) -> pd.DataFrame:
+        """The numbers of a plan in the order of the config; columns in :data:`rows.COLUMNS`.
+
+        Parameters
+        ----------
+        plan : Plan
+            Of the experiment; with ``make_plan(experiment, known=store.facts())`` no data are needed.
+
+        Returns
+        -------
+        DataFrame
+            Only metrics that the experiment asks for; no times.
+        """
+        return self._frame(plan, "rows", plan.metrics)
+
+    def timings(self, plan: Plan) -> pd.DataFrame:
+        """The times of a plan: fit_seconds, milliseconds_per_sample, select_seconds; the columns of the rows."""
+        return self._frame(plan, "times", None)
+
+    def failures(self, plan: Plan) -> pd.DataFrame:
+        """The lines that failed: arm, dataset, size, repetition, selection, message, file (of the traceback)."""
+        lines = self._lines(plan)
+        query = "select line, message, file from failures where line in ({})"
+        found = {line: (message, file) for line, message, file in self._of_lines(query, plan.lines)}
+        records = [
+            (item.arm, item.dataset, item.size, item.repetition, item.selection, *found[key])
+            for key, items in lines.items()
+            if key in found
+            for item in items
+        ]
+        columns = ["arm", "dataset", "size", "repetition", "selection", "message", "file"]
+        return pd.DataFrame.from_records(records, columns=columns)
+
+    def predictions(self, plan: Plan) -> pd.DataFrame:
+        """Per-sample labels that were kept: one row per new point, ``sample`` its index in the data set."""
+        lines = self._lines(plan)
+        query = "select line, n_components, candidate, arrays from predictions where line in ({})"
+        parts = []
+        for key, d, candidate, blob in self._of_lines(query, plan.lines):
+            with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
+                part = pd.DataFrame({name: arrays[name] for name in arrays.files})
+            for item in lines[key]:
+                parts.append(
+                    part.assign(
+                        arm=item.arm,
+                        dataset=item.dataset,
+                        size=item.size,
+                        repetition=item.repetition,
+                        selection=item.selection,
+                        n_components=d,
+                        candidate=candidate,
+                    )
+                )
+        first = ["arm", "dataset", "size", "repetition", "selection", "n_components", "candidate"]
+        columns = [*first, "sample", "truth", "predicted"]
+        return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+    def archive(self, plan: Plan, target: Path) -> int:
+        """Move everything of a plan's lines to another store; nothing is lost, other experiments keep theirs.
+
+        Parameters
+        ----------
+        plan : Plan
+            What to archive.
+        target : Path
+            Folder of the other store.
+
+        Returns
+        -------
+        int
+            How many lines had something.
+        """
+        keys = sorted({line.key for line in plan.lines} & set(self.done(plan.lines)))
+        with Store(target) as other:
+            other.remember(plan)
+        self.connection.execute("attach database ? as archive", (str(target / FILE),))
+        try:
+            self.connection.execute("create temp table moved (line text primary key)")
+            self.connection.executemany("insert into moved values (?)", [(line.key,) for line in set(plan.lines)])
+            tables = ("rows", "times", "done", "failures", "predictions")
+            with self.transaction() as connection:
+                for table in tables:
+                    where = "where line in (select line from moved)"
+                    connection.execute(f"insert into archive.{table} select * from main.{table} {where}")
+            with self.transaction() as connection:
+                for table in tables:
+                    connection.execute(f"delete from main.{table} where line in (select line from moved)")
+            self.connection.execute("drop table moved")
+        finally:
+            self.connection.execute("detach database archive")
+        return len(keys)
+
+    def _lines(self, plan: Plan) -> dict[str, list[Line]]:
+        lines: dict[str, list[Line]] = {}
+        for line in plan.lines:
+            lines.setdefault(line.key, []).append(line)
+        return lines
+
+    def _of_lines(self, query: str, lines: Iterable[Line]) -> Iterator[tuple[Any, ...]]:
+        keys = list(dict.fromkeys(line.key for line in lines))
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            yield from self.connection.execute(query.format(", ".join("?" * len(part))), part)
+
+    def _frame(self, plan: Plan, table: str, metrics: Sequence[str] | None) -> pd.DataFrame:
+        found: dict[str, list[tuple[Any, ...]]] = {}
+        query = f"select line, {', '.join(VALUES)} from {table} where line in ({{}}) order by rowid"
+        for key, *values in self._of_lines(query, plan.lines):
+            found.setdefault(key, []).append(tuple(values))
+        records = []
+        order = {name: i for i, name in enumerate(metrics or ())}
+        for line in sorted(plan.lines, key=_order(plan)):
+            rows = [dict(zip(VALUES, values, strict=True)) for values in found.get(line.key, [])]
+            if metrics is not None:
+                rows = sorted((row for row in rows if row["metric"] in order), key=lambda row: order[row["metric"]])
+            shared = {name: getattr(line, name) for name in ("arm", "dataset", "size", "repetition", "selection")}
+            records += [shared | row | {"tuned": bool(row["tuned"])} for row in rows]
+        return make_frame(records)
+
+
+def _order(plan: Plan) -> Any:
+    """Lines in the order of the config: data set, size, arm, protocol, repetition."""
+    experiment = plan.experiment
+    labels = {data.label: i for i, data in enumerate(experiment.datasets)}
+    arms = {name: i for i, name in enumerate(experiment.arms)}
+    protocols: dict[str, int] = {protocol.name: i for i, protocol in enumerate(experiment.selection)}
+
+    def key(line: Line) -> tuple[Any, ...]:
+        return labels[line.dataset], line.size, arms[line.arm], protocols.get(line.selection, -1), line.repetition
+
+    return key
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return int(value) if isinstance(value, bool) else value
