@@ -85,6 +85,8 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
         """
         self._validate_params()
         X = validate_data(self, X, dtype=np.float64)
+        if Y is None:
+            raise ValueError(f"{self.name} requires y to be passed, but the target y is None: give coordinates Y")
         Y = check_array(Y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="Y")
         Y = Y.reshape(len(Y), -1)
         check_consistent_length(X, Y, y)

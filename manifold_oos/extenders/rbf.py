@@ -104,6 +104,10 @@ class RBFExtender(Extender):
         """Whether each dimension is on its own: not in a search, where footnote 4 ties them together."""
         return self.sigma not in SEARCHED
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Say so here: scikit-learn would take the parameter ``lambda_`` for a fitted attribute."""
+        return hasattr(self, "coefficients_")
+
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         if y is None and self.sigma in SEARCHED:
             raise ValueError(
