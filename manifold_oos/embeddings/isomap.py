@@ -79,7 +79,7 @@ class Isomap(Embedding):
         self._train = X
         K = self.geodesics_**2
         self._means = K.mean(axis=0)
-        self.eigenvalues_, V = _classical_scaling(K, self.n_components)
+        self.eigenvalues_, V = classical_scaling(K, self.n_components)
         self.extension_eigenvalues_ = self.eigenvalues_
         embedding: Array = V * np.sqrt(self.eigenvalues_)
         return embedding
@@ -176,7 +176,7 @@ class LandmarkIsomap(JointEmbedding):
         self._neighbors = NearestNeighbors(n_neighbors=self.n_neighbors).fit(X)
         squared = self._lengths[self.landmarks_] ** 2
         self._mean = squared.mean(axis=0)
-        self.eigenvalues_, V = _classical_scaling(squared, self.n_components)
+        self.eigenvalues_, V = classical_scaling(squared, self.n_components)
         self._triangulation = V / np.sqrt(self.eigenvalues_)
         return self._place(self._lengths)
 
@@ -189,8 +189,23 @@ class LandmarkIsomap(JointEmbedding):
         return self._place(extend_geodesics(distance, index, self._lengths))
 
 
-def _classical_scaling(squared: Array, d: int) -> tuple[Array, Array]:
-    """Leading eigenpairs of −½ H D⁽²⁾ H, with D⁽²⁾ overwritten."""
+def classical_scaling(squared: Array, d: int) -> tuple[Array, Array]:
+    """Leading eigenpairs of −½ H D⁽²⁾ H, with D⁽²⁾ overwritten.
+
+    Parameters
+    ----------
+    squared : ndarray of shape (n, n)
+        Squared distances D⁽²⁾.
+    d : int
+        How many pairs.
+
+    Returns
+    -------
+    values : ndarray of shape (d,)
+        Positive, descending.
+    vectors : ndarray of shape (n, d)
+        Orthonormal.
+    """
     means = squared.mean(axis=0)
     squared -= means
     squared -= means[:, None] - means.mean()

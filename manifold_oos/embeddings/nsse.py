@@ -60,8 +60,8 @@ class NSSE(JointEmbedding):
         set; ``raw`` takes eq. 11 to the letter.
     n_neighbors : int or None, default=None
         Neighbours of the same class in L_w; None joins the whole class.
-    beta : float or None, default=None
-        Width of the heat weights exp(−d²/β) of L_w; None takes the mean squared distance.
+    heat_sigma : float, {"median": f}, "mean_squared" or None, default="mean_squared"
+        Width of the heat weights of L_w; None for binary weights.
     max_iter : int, default=50
         Most iterations.
     tol : float, default=1e-3
@@ -118,7 +118,7 @@ class NSSE(JointEmbedding):
         "start": [StrOptions(set(STARTS)), Interval(Real, 0, None, closed="neither"), Mapping],
         "scaling": [StrOptions({"mean", "raw"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
-        "beta": [Interval(Real, 0, None, closed="neither"), None],
+        "heat_sigma": [Interval(Real, 0, None, closed="neither"), Mapping, StrOptions({"mean_squared"}), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
@@ -126,6 +126,7 @@ class NSSE(JointEmbedding):
     def __init__(
         self,
         n_components: int = 2,
+        *,
         mu1: float = 300.0,
         mu2: float = 1e-3,
         mu3: float = 1.0,
@@ -133,7 +134,7 @@ class NSSE(JointEmbedding):
         start: Scale = "high",
         scaling: str = "mean",
         n_neighbors: int | None = None,
-        beta: float | None = None,
+        heat_sigma: Scale | None = "mean_squared",
         max_iter: int = 50,
         tol: float = 1e-3,
     ):
@@ -145,7 +146,7 @@ class NSSE(JointEmbedding):
         self.start = start
         self.scaling = scaling
         self.n_neighbors = n_neighbors
-        self.beta = beta
+        self.heat_sigma = heat_sigma
         self.max_iter = max_iter
         self.tol = tol
 
@@ -175,7 +176,7 @@ class NSSE(JointEmbedding):
     def _problem(self, X: Array, y: NDArray) -> "_Problem":
         """Eq. 11 of the training points, in the units that ``scaling`` says."""
         N = len(X)
-        width = resolve_sigma("mean_squared", X) if self.beta is None else float(np.sqrt(self.beta))
+        width = None if self.heat_sigma is None else resolve_sigma(self.heat_sigma, X)
         L_w = laplacian(within_class_weights(X, y, self.n_neighbors, width).toarray())[0]
         L_b = laplacian(between_class_weights(X, y).toarray())[0]
         mu1, mu3 = self.mu1, self.mu3
