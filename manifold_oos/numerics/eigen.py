@@ -22,6 +22,11 @@ RESIDUAL = 1e-9
 #: An eigen-gap below this, relative to ‖A‖, leaves less than three digits of an eigenvector.
 GAP = 1e-13
 
+NOT_SEMIDEFINITE = (
+    "the matrix of the embedding is not positive semi-definite up to rounding:"
+    " check the data for extreme values or raise the regularisation"
+)
+
 
 class AmbiguousEigenvectors(UserWarning):
     """The wanted eigenvectors are not determined: the cut falls into a group of equal eigenvalues."""
@@ -278,14 +283,13 @@ def _factorise(A: Matrix, shift: float) -> Callable[[Array], Array]:
         try:
             factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError as error:
-            raise ValueError(
-                "the matrix of the embedding is not positive semi-definite up to rounding:"
-                " check the data for extreme values or raise the regularisation"
-            ) from error
+            raise ValueError(NOT_SEMIDEFINITE) from error
         return lambda b: linalg.cho_solve(factor, b, check_finite=False)
     shifted = (A - shift * sparse.eye_array(n)).tocsc()
     # Symmetric pivoting keeps the fill-in of a nested-dissection-like order, which row pivoting would destroy.
     lu = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    if not (lu.U.diagonal() > 0).all():  # with symmetric pivoting their signs are those of the eigenvalues
+        raise ValueError(NOT_SEMIDEFINITE)
     solver: Callable[[Array], Array] = lu.solve
     return solver
 

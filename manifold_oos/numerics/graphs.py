@@ -68,6 +68,8 @@ def neighborhoods(X: Array, n_neighbors: int, disconnected: str = "connect") -> 
         Indices, the point itself first.
     """
     index, distance = neighbor_graph(X, n_neighbors)
+    if distance.max() <= 1e-7 * np.abs(X).max():
+        raise ValueError("every point coincides with all of its neighbours: remove duplicates or raise n_neighbors")
     graph = directed_graph(index, distance)
     if count_components(graph) > 1:
         start, end, _ = component_links(graph, X, disconnected)
@@ -266,13 +268,13 @@ def _class_weights(
     for label in np.unique(y):
         members = np.flatnonzero(y == label)
         others = members if same else np.flatnonzero(y != label)
-        squared = squared_distances(X[members], None if same else X[others])
-        if same:
-            np.fill_diagonal(squared, np.inf)
         available = len(others) - same
         k = available if n_neighbors is None else min(n_neighbors, available)
         if k == 0:
             continue
+        squared = squared_distances(X[members], None if same else X[others])
+        if same:
+            np.fill_diagonal(squared, np.inf)
         nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
         rows.append(np.repeat(members, k))
         columns.append(others[nearest].ravel())

@@ -1,0 +1,157 @@
+import warnings
+
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+
+from manifold_oos.numerics.alignment import ltsa_alignment
+from manifold_oos.numerics.eigen import (
+    AmbiguousEigenvectors,
+    fix_signs,
+    largest_eigenpairs,
+    smallest_eigenpairs,
+)
+
+
+def indefinite(n, rng, density=None):
+    A = sparse.random_array((n, n), density=density or 0.01, rng=rng, data_sampler=rng.standard_normal)
+    A = sparse.csr_array(A + A.T)
+    return A if density is not None or n > 300 else A.toarray() + np.diag(rng.standard_normal(n))
+
+
+def path_laplacian(n, weights=None):
+    w = np.ones(n - 1) if weights is None else weights
+    W = sparse.diags_array([w, w], offsets=[1, -1], shape=(n, n))
+    return sparse.csr_array(sparse.diags_array(W.sum(axis=1)) - W), np.asarray(W.sum(axis=1))
+
+
+def equal_up_to_sign(U, V, atol=1e-7):
+    np.testing.assert_allclose(np.abs(np.sum(U * V, axis=0)), np.sum(V * V, axis=0), atol=atol)
+
+
+def test_signs_follow_the_largest_entry_and_ties_the_first():
+    V = np.array([[1.0, -2.0, 0.5, 0.0], [-3.0, 2.0, 0.1, 0.0]])
+    np.testing.assert_array_equal(fix_signs(V), [[-1, 2, 0.5, 0], [3, -2, 0.1, 0]])
+    np.testing.assert_array_equal(fix_signs(-V), fix_signs(V))
+    nearly = np.array([[1.0], [-(1.0 + 1e-12)]])
+    assert fix_signs(nearly)[0, 0] > 0
+
+
+@pytest.mark.parametrize("n", [40, 700])
+def test_indefinite_matrices_give_the_algebraically_smallest_pairs(n):
+    A = indefinite(n, np.random.default_rng(0))
+    values, V = smallest_eigenpairs(A, 5)
+    dense = A.toarray() if sparse.issparse(A) else A
+    expected, U = np.linalg.eigh(dense)
+    assert expected[0] < 0
+    np.testing.assert_allclose(values, expected[:5], atol=1e-9)
+    equal_up_to_sign(V, U[:, :5])
+
+
+@pytest.mark.parametrize("n", [60, 400])
+@pytest.mark.parametrize("kind", ["vector", "sparse diagonal", "dense"])
+def test_generalized_problems_match_lapack_and_are_b_orthonormal(n, kind):
+    rng = np.random.default_rng(1)
+    A = indefinite(n, rng, density=0.05)
+    b = rng.uniform(0.5, 3, n)
+    R = rng.standard_normal((n, n)) / np.sqrt(n)
+    dense = R @ R.T + np.eye(n) if kind == "dense" else np.diag(b)
+    B = {"vector": b, "sparse diagonal": sparse.diags_array(b), "dense": dense}[kind]
+    values, V = smallest_eigenpairs(A, 4, B)
+    expected, U = linalg.eigh(A.toarray(), dense)
+    np.testing.assert_allclose(values, expected[:4], atol=1e-9)
+    np.testing.assert_allclose(V.T @ dense @ V, np.eye(4), atol=1e-9)
+    np.testing.assert_allclose(np.abs(U[:, :4].T @ dense @ V), np.eye(4), atol=1e-6)
+    np.testing.assert_array_equal(V, fix_signs(V))
+
+
+@pytest.mark.parametrize("n", [100, 2000])
+def test_sparse_laplacian_of_a_path_has_its_closed_form(n):
+    L, _ = path_laplacian(n)
+    values, V = smallest_eigenpairs(L, 3, null=np.ones((n, 1)), semidefinite=True)
+    modes = np.arange(1, 4)
+    np.testing.assert_allclose(values, 2 - 2 * np.cos(np.pi * modes / n), rtol=1e-6)
+    exact = np.sqrt(2 / n) * np.cos(np.pi * np.outer(np.arange(n) + 0.5, modes) / n)
+    equal_up_to_sign(V, exact)
+
+
+@pytest.mark.parametrize("semidefinite", [True, False])
+def test_shift_invert_agrees_with_the_dense_solver(semidefinite):
+    rng = np.random.default_rng(2)
+    L, degree = path_laplacian(600, rng.uniform(0.1, 1, 599))
+    values, V = smallest_eigenpairs(L, 4, degree, null=np.ones((600, 1)), semidefinite=semidefinite)
+    expected, U = linalg.eigh(L.toarray(), np.diag(degree), subset_by_index=(1, 4))
+    np.testing.assert_allclose(values, expected, atol=1e-11)
+    equal_up_to_sign(np.sqrt(degree)[:, None] * V, np.sqrt(degree)[:, None] * U)
+    dense_values, _ = smallest_eigenpairs(L.toarray(), 4, degree, null=np.ones((600, 1)), semidefinite=True)
+    np.testing.assert_allclose(dense_values, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [80, 500])
+def test_null_vectors_are_left_out_when_more_eigenvalues_vanish(n):
+    X = np.random.default_rng(3).uniform(size=(n, 2))
+    M = ltsa_alignment(X, 8, 2)
+    values, Y = smallest_eigenpairs(M, 2, null=np.ones((n, 1)), semidefinite=True)
+    np.testing.assert_allclose(values, 0, atol=1e-10)
+    np.testing.assert_allclose(Y.sum(axis=0), 0, atol=1e-8)
+    fit = np.linalg.lstsq(np.c_[np.ones(n), X], Y, rcond=None)[1]
+    np.testing.assert_allclose(fit, 0, atol=1e-10)
+
+
+def test_runs_are_bitwise_equal():
+    L, degree = path_laplacian(900, np.random.default_rng(4).uniform(0.1, 1, 899))
+    first = smallest_eigenpairs(L, 3, degree, semidefinite=True)
+    second = smallest_eigenpairs(L.copy(), 3, degree.copy(), semidefinite=True)
+    np.testing.assert_array_equal(first[1], second[1])
+
+
+def test_cut_inside_equal_eigenvalues_warns():
+    n = 30
+    cycle, _ = path_laplacian(n)
+    cycle = cycle.tolil()
+    cycle[0, n - 1] = cycle[n - 1, 0] = -1
+    cycle[0, 0] = cycle[n - 1, n - 1] = 2
+    with pytest.warns(AmbiguousEigenvectors, match="n_components"):
+        smallest_eigenpairs(cycle.tocsr(), 1, null=np.ones((n, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        smallest_eigenpairs(cycle.tocsr(), 2, null=np.ones((n, 1)))
+        smallest_eigenpairs(cycle.tocsr(), 1, null=np.ones((n, 1)), ambiguous="ignore")
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_wrong_promise_of_semidefiniteness_is_an_error(dense):
+    A = indefinite(500, np.random.default_rng(5))
+    with pytest.raises(ValueError, match="semi-definite"):
+        smallest_eigenpairs(A.toarray() if dense else A, 2, semidefinite=True)
+
+
+def test_asymmetric_matrix_leaves_a_residual_and_fails():
+    A = np.diag(np.arange(50.0))
+    A[40, 0] = 100
+    with pytest.raises(ValueError, match="residual"):
+        smallest_eigenpairs(A, 3)
+
+
+def test_too_many_pairs_and_empty_degrees_are_refused():
+    L, degree = path_laplacian(10)
+    with pytest.raises(ValueError, match="n_components"):
+        smallest_eigenpairs(L, 10, null=np.ones((10, 1)))
+    degree[3] = 0
+    with pytest.raises(ValueError, match="no neighbour"):
+        smallest_eigenpairs(L, 2, degree)
+    with pytest.raises(ValueError, match="ridge"):
+        smallest_eigenpairs(np.eye(5), 2, np.ones((5, 5)))
+    with pytest.raises(ValueError, match="n_components"):
+        largest_eigenpairs(np.eye(3), 4)
+
+
+@pytest.mark.parametrize("n", [50, 400])
+def test_largest_pairs_match_lapack(n):
+    rng = np.random.default_rng(6)
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    spectrum = np.linspace(-5, 3, n)
+    A = (Q * spectrum) @ Q.T
+    values, V = largest_eigenpairs((A + A.T) / 2, 3)
+    np.testing.assert_allclose(values, spectrum[:-4:-1], atol=1e-10)
+    equal_up_to_sign(V, Q[:, :-4:-1])
