@@ -1,7 +1,7 @@
 """What a paper says in words, tested on the rows: holds, fails or undecided, with the numbers."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +11,11 @@ import pandas as pd
 from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Claim, Experiment
 from manifold_oos.reporting.cells import better_of, final_rows, unit_of
-from manifold_oos.reporting.statistics import Summary, compare, summarize
+from manifold_oos.reporting.statistics import Summary, summarize
 from manifold_oos.reporting.views import at_each_x, protocol_rows
 
+#: Splits that hold no chance unless a part of the new points is drawn.
+CERTAIN_KINDS = ("half_space", "alternate", "first")
 HOLDS, FAILS, UNDECIDED, NO_DATA = "holds", "fails", "undecided", "no data"
 #: Number of classes, known points and so on of a data set at a size, for values that a claim names.
 Facts = Callable[[str, float], Mapping[str, float]]
@@ -67,8 +69,9 @@ def judge_claim(
 
     A comparison of arms holds in a cell (data set and size) where the 95 % interval of the paired difference over
     the shared splits lies on the claimed side of 0, fails where it lies on the other, and is undecided where it
-    contains 0. ``over: every`` needs all cells, ``most`` more than half; ``mean`` averages the difference over
-    the cells first; ``share`` counts single splits instead.
+    contains 0; a split without chance (half-space, alternate, first) has one value, which decides. ``over: every``
+    needs all cells, ``most`` more than half; ``mean`` averages the difference over the cells first; ``share``
+    counts single splits instead.
 
     Parameters
     ----------
@@ -147,7 +150,7 @@ def _pairs(
     blocks = []
     for left in claim.left or []:
         for right in claim.right or []:
-            blocks.append(_compare(final, left, right, claim.op, claim.over))
+            blocks.append(_compare(final, experiment, left, right, claim.op, claim.over))
     # the cells of all pairs side by side: a cell holds where every pair does
     return [[f for f in group if f is not None] for group in _transpose(blocks)]
 
@@ -160,12 +163,15 @@ def _best(
     final = protocol_rows(final_rows(rows), experiment, claim.selection)
     others = [arm for arm in claim.among or experiment.arms if arm != claim.best and arm in set(final["arm"])]
     op = "<" if better_of(metric) == "lower" else ">"
-    return _transpose([_compare(final, claim.best, other, op, claim.over) for other in others])
+    return _transpose([_compare(final, experiment, claim.best, other, op, claim.over) for other in others])
 
 
-def _compare(rows: pd.DataFrame, left: str, right: str | float, op: str, over: str) -> dict[str, Finding]:
+def _compare(
+    rows: pd.DataFrame, experiment: Experiment, left: str, right: str | float, op: str, over: str
+) -> dict[str, Finding]:
     """Findings by cell for one pair (one finding for all cells under ``mean``)."""
     columns = {}
+    certain = _certain(experiment, rows["dataset"])
     for where, block in rows.groupby(["dataset", "size"], sort=False):
         values = block.pivot_table(index="repetition", columns="arm", values="value", sort=False)
         if left not in values or (isinstance(right, str) and right not in values):
@@ -176,11 +182,20 @@ def _compare(rows: pd.DataFrame, left: str, right: str | float, op: str, over: s
     if over == "mean" and columns:
         together = pd.DataFrame(columns).dropna().mean(axis=1)
         columns = {"mean of " + ", ".join(columns): together}
-    return {where: _finding(where, what, values.to_numpy(), op) for where, values in columns.items()}
+    return {where: _finding(where, what, values.to_numpy(), op, certain) for where, values in columns.items()}
 
 
-def _finding(where: str, what: str, difference: np.ndarray, op: str) -> Finding:
-    summary = compare(difference, np.zeros(len(difference))).difference
+def _certain(experiment: Experiment, labels: Iterable[str]) -> bool:
+    """Whether the splits of all these data sets are drawn without chance."""
+    seen = set(labels)
+    splits = [experiment.split_of(data) for data in experiment.datasets if data.label in seen]
+    return bool(splits) and all(split.rounds == 1 and split.kind in CERTAIN_KINDS for split in splits)
+
+
+def _finding(where: str, what: str, difference: np.ndarray, op: str, certain: bool = False) -> Finding:
+    summary = summarize(difference)
+    if certain and summary.n == 1:
+        summary = Summary(1, summary.mean, 0.0, summary.mean, summary.mean)
     return Finding(where, what, _with_values(summary, difference), _side(summary, op))
 
 
@@ -197,7 +212,7 @@ def _with_values(summary: Summary, values: np.ndarray) -> Summary:
 
 def _side(difference: Summary, op: str) -> str:
     """Verdict of "difference op 0" from the interval; equality on every split meets ≤ and ≥."""
-    if difference.n < 2:
+    if not math.isfinite(difference.low):
         return UNDECIDED
     low, high = (difference.low, difference.high) if op.startswith("<") else (-difference.high, -difference.low)
     if high < 0 or (high == 0 and op.endswith("=")):
@@ -214,6 +229,7 @@ def _monotone(
     assert claim.along is not None
     op = "<=" if claim.monotone == "falling" else ">="
     blocks = []
+    certain = _certain(experiment, rows["dataset"])
     by = ["arm", "dataset"] if claim.along == "size" else ["arm", "dataset", "size"]
     for where, curve in _curves(claim, rows, experiment, claim.along, by):
         if curve.shape[1] < 2:
@@ -224,9 +240,11 @@ def _monotone(
         first, last = curve.columns[0], curve.columns[-1]
         # splits may end at different iterations: each goes from the first value to its own last one
         whole = curve.ffill(axis=1).iloc[:, -1] - curve.iloc[:, 0]
-        overall = _finding(where, f"{claim.along} {first:g} to {last:g}", whole.dropna().to_numpy(), op[0])
+        overall = _finding(where, f"{claim.along} {first:g} to {last:g}", whole.dropna().to_numpy(), op[0], certain)
         sign = 1 if op == "<=" else -1
-        against = {x: _finding(where, f"{claim.along} to {x:g}", steps[x].dropna().to_numpy(), op) for x in steps}
+        against = {
+            x: _finding(where, f"{claim.along} to {x:g}", steps[x].dropna().to_numpy(), op, certain) for x in steps
+        }
         worst = max(against.values(), key=lambda finding: _nan_low(sign * finding.difference.mean))
         own = (sign * steps.fillna(0.0) <= 0).all(axis=1) & (sign * whole <= 0)
         if any(finding.verdict == FAILS for finding in against.values()):
@@ -260,7 +278,9 @@ def _argbest(
             continue
         inside, outside = scores[agrees].idxmin(), scores[~agrees].idxmin()
         difference = (sign * (curve[inside] - curve[outside])).dropna().to_numpy()
-        finding = _finding(where, f"{what}, {inside:g} − {outside:g}", difference, "<")
+        finding = _finding(
+            where, f"{what}, {inside:g} − {outside:g}", difference, "<", _certain(experiment, rows["dataset"])
+        )
         blocks.append([finding])
     return blocks
 
@@ -337,7 +357,7 @@ def _numbers(findings: Sequence[Finding], metric: str, limit: int = 6) -> str:
     parts = []
     for finding in shown:
         d = finding.difference
-        interval = f" [{d.low:.3g}, {d.high:.3g}]" if d.n > 1 else " (one split)"
+        interval = f" [{d.low:.3g}, {d.high:.3g}]" if math.isfinite(d.low) else " (one split)"
         parts.append(f"{finding.where}: {finding.what} = {d.mean:.3g}{interval}{unit}")
     rest = len(findings) - len(shown)
     return "; ".join(parts) + (f"; {rest} more" if rest else "")

@@ -27,6 +27,7 @@ def curve_figure(
     notes: Sequence[str] = (),
     second: pd.DataFrame | None = None,
     second_label: str = "",
+    log: bool | None = None,
 ) -> Figure:
     """Draw one curve per arm in one panel per data set.
 
@@ -45,6 +46,8 @@ def curve_figure(
         The same columns for a quantity that belongs on a second axis (drawn dotted, in the arms' colours).
     second_label : str, default=""
         Label of the second axis.
+    log : bool, optional
+        Whether x is logarithmic; without it, where its values grow by ratios over more than a decade.
 
     Returns
     -------
@@ -59,7 +62,7 @@ def curve_figure(
         figure = new_figure(1.7 + 3.5 * columns, 0.6 + 2.9 * rows)
         axes = figure.subplots(rows, columns, squeeze=False)
         for ax, panel in zip(axes.flat, panels, strict=False):
-            place = _Axis(cells.loc[cells["panel"] == panel, "x"])
+            place = _Axis(cells.loc[cells["panel"] == panel, "x"], log)
             _draw(ax, cells[cells["panel"] == panel], arms, place)
             place.dress(ax, x_label)
             ax.set_ylabel(y_label)
@@ -88,11 +91,11 @@ def curve_figure(
 class _Axis:
     """Where values stand on the x axis: numbers where they are (logarithmic if they grow so), words in a row."""
 
-    def __init__(self, x: pd.Series) -> None:
+    def __init__(self, x: pd.Series, log: bool | None) -> None:
         known = [value for value in dict.fromkeys(x) if not pd.isna(value)]
         self.numeric = all(isinstance(value, int | float | np.number) for value in known)
         self.values = sorted(known) if self.numeric else known
-        self.log = self.numeric and _grows_geometrically(self.values)
+        self.log = self.numeric and (_grows_geometrically(self.values) if log is None else log)
 
     def positions(self, x: pd.Series) -> np.ndarray:
         """Coordinates of values."""

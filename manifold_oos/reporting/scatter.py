@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ Array = NDArray[np.floating]
 LEGEND_CLASSES = 24
 #: A colour scale for true coordinates, without the pale end that vanishes on white.
 SCALE = colormaps["viridis"]
+CYCLE = colormaps["twilight_shifted"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Cloud:
         New points that got a wrong label.
     message : str, default=""
         Why there is nothing to draw.
+    cyclic : bool, default=False
+        Whether the colour scale ends where it begins, for angles.
     """
 
     title: str
@@ -46,6 +50,7 @@ class Cloud:
     new_color: NDArray | None = None
     wrong: NDArray[np.bool_] | None = None
     message: str = ""
+    cyclic: bool = False
 
 
 def cloud_figure(
@@ -214,7 +219,7 @@ def _draw_cloud(ax: Any, cloud: Cloud, classes: Sequence[Any], dimensions: int) 
             continue
         at = _first(points, dimensions)
         filled = not (hollow and len(cloud.train))
-        for mask, shade, marker in _layers(color, len(points), classes, span):
+        for mask, shade, marker in _layers(color, len(points), classes, span, CYCLE if cloud.cyclic else SCALE):
             ax.scatter(
                 *at[mask].T, s=size if filled else size * 1.1, marker=marker, linewidths=0.25 if filled else 0.7,
                 **({"c": shade, "edgecolors": "white"} if filled else {"facecolors": "none", "edgecolors": shade}),
@@ -238,14 +243,14 @@ def _span(cloud: Cloud) -> tuple[float, float]:
 
 
 def _layers(
-    color: NDArray | None, n: int, classes: Sequence[Any], span: tuple[float, float]
+    color: NDArray | None, n: int, classes: Sequence[Any], span: tuple[float, float], scale: Colormap
 ) -> list[tuple[NDArray[np.bool_], Any, str]]:
     """Masks with their colours and markers: one per class, or one with a colour scale."""
     everything = np.ones(n, dtype=bool)
     if color is None:
         return [(everything, COLORS[0], "o")]
     if color.dtype.kind == "f":
-        return [(everything, SCALE((color - span[0]) / ((span[1] - span[0]) or 1.0)), "o")]
+        return [(everything, scale((color - span[0]) / ((span[1] - span[0]) or 1.0)), "o")]
     layers = []
     for index, label in enumerate(classes):
         mask = color == label

@@ -5,12 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
-
-from manifold_oos import datasets
 from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Data, Experiment, Output, Protocol, PublishedNumber
 from manifold_oos.reporting.cells import FIXED, find_published, label_of, unit_of
+from manifold_oos.reporting.results import Results
 
 SIZE_NAMES = {
     "train_per_class": "known points per class",
@@ -72,23 +70,13 @@ class Table:
         return any(math.isfinite(entry.published) for line in self.lines for entry in line.entries)
 
 
-def make_tables(
-    cells: pd.DataFrame,
-    experiment: Experiment,
-    *,
-    absent: Mapping[str, str] | None = None,
-    outputs: Sequence[Output] | None = None,
-) -> list[Table]:
+def make_tables(results: Results, outputs: Sequence[Output] | None = None) -> list[Table]:
     """The tables that a config asks for, or one per metric and data set where it asks for none.
 
     Parameters
     ----------
-    cells : DataFrame
-        From :func:`~manifold_oos.reporting.cells.make_cells`.
-    experiment : Experiment
-        The config.
-    absent : mapping of str to str, optional
-        Data sets (labels) that are not at hand, with the reason.
+    results : Results
+        Of an experiment.
     outputs : sequence of Output, optional
         Instead of the config's.
 
@@ -97,7 +85,7 @@ def make_tables(
     list of Table
         In the order of the config, one per metric, data set and protocol.
     """
-    absent = absent or {}
+    experiment = results.experiment
     wanted = [output for output in (experiment.outputs if outputs is None else outputs) if output.table is not None]
     if not wanted and outputs is None:
         wanted = [Output(table="")]
@@ -107,32 +95,25 @@ def make_tables(
         groups = [sets] if "dataset" in (output.columns, output.rows) else [[data] for data in sets]
         for metric in output.metric or experiment.metrics:
             for group in groups:
-                for protocol in _protocols(cells, experiment, output):
-                    table = _make_table(cells, experiment, output, metric, group, protocol, absent)
+                for protocol in _protocols(results, output):
+                    table = _make_table(results, output, metric, group, protocol)
                     if table.lines:
                         tables.append(table)
     return tables
 
 
-def _protocols(cells: pd.DataFrame, experiment: Experiment, output: Output) -> list[str]:
-    seen = list(dict.fromkeys(cells["protocol"]))
+def _protocols(results: Results, output: Output) -> list[str]:
+    seen = list(dict.fromkeys(results.cells["protocol"]))
     if output.selection is None:
-        return seen or [experiment.selection[0].name]
+        return seen or [results.experiment.selection[0].name]
     if seen and seen != [FIXED] and output.selection not in seen:
         raise ConfigError(f"selection {output.selection} of table {output.table} has no rows; there are {seen}")
     return [output.selection] if output.selection in seen or not seen else seen
 
 
-def _make_table(
-    cells: pd.DataFrame,
-    experiment: Experiment,
-    output: Output,
-    metric: str,
-    group: Sequence[Data],
-    protocol: str,
-    absent: Mapping[str, str],
-) -> Table:
+def _make_table(results: Results, output: Output, metric: str, group: list[Data], protocol: str) -> Table:
     """One table: every arm of the config that runs on its data sets, whether it has rows or not."""
+    experiment, cells = results.experiment, results.cells
     wide = len(group) > 1
     columns = [
         (data.label, float(size))
@@ -148,11 +129,11 @@ def _make_table(
         if output.arms is not None and arm not in output.arms:
             continue
         runs_on = {data.label for data in experiment.datasets if arm in experiment.arms_of(data)}
-        entries = [
-            _entry(found.get((arm, label, size)), numbers, (metric, label, arm, size, protocol), runs_on, absent)
-            for label, size in columns
-        ]
-        selections = [found[key].selection for label, size in columns if (key := (arm, label, size)) in found]
+        entries = []
+        for label, size in columns:
+            key = (metric, label, arm, size, protocol)
+            entries.append(_entry(found.get((arm, label, size)), numbers, key, runs_on, results.absent))
+        selections = [found[arm, label, size].selection for label, size in columns if (arm, label, size) in found]
         if any(entry.splits or math.isfinite(entry.published) for entry in entries) or (
             runs_on & {label for label, _ in columns}
         ):
@@ -162,7 +143,7 @@ def _make_table(
     name = f"Table {output.table}" if output.table not in (None, "") else ""
     labels = ", ".join(data.label for data in group)
     title = output.title or f"{label_of(metric)} on {labels}, by {SIZE_NAMES[kind]}"
-    notes = table_notes(experiment, group, protocol, lines, absent)
+    notes = [*table_notes(experiment, protocol, lines), *results.notes(group)]
     notes += [output.note] if output.note else []
     return Table(name, title, metric, protocol, columns, headers, lines, notes)
 
@@ -192,27 +173,17 @@ def _entry(
     return Entry(published=math.nan if number is None else number.value, state=state)
 
 
-def table_notes(
-    experiment: Experiment,
-    group: Sequence[Data],
-    protocol: str,
-    lines: Sequence[Line],
-    absent: Mapping[str, str],
-) -> list[str]:
-    """What must stand under a table: protocol, number of splits, stand-ins and caveats, absent data.
+def table_notes(experiment: Experiment, protocol: str, lines: Sequence[Line]) -> list[str]:
+    """What must stand under a table: protocol, number of splits, what was not tuned.
 
     Parameters
     ----------
     experiment : Experiment
         The config.
-    group : sequence of Data
-        Data sets of the table.
     protocol : str
         Selection protocol of the table.
     lines : sequence of Line
         The table's lines.
-    absent : mapping of str to str
-        Data sets that are not at hand.
 
     Returns
     -------
@@ -224,7 +195,6 @@ def table_notes(
         notes.append(splits_text([entry.splits for line in lines for entry in line.entries if entry.splits]))
     if any(not entry.tuned for line in lines for entry in line.entries):
         notes.append("† not tuned: too few points per class to choose parameters, defaults taken")
-    notes += data_notes(group, absent)
     return [note for note in notes if note]
 
 
@@ -265,33 +235,6 @@ def splits_text(counts: Sequence[int]) -> str:
     if high == 1:
         return "one split, no interval"
     return f"mean of {low if low == high else f'{low} to {high}'} splits ± half the 95 % interval"
-
-
-def data_notes(group: Iterable[Data], absent: Mapping[str, str]) -> list[str]:
-    """Stand-ins, caveats of the data sets, and what is not at hand.
-
-    Parameters
-    ----------
-    group : iterable of Data
-        Data sets of a config.
-    absent : mapping of str to str
-        Those that are not at hand.
-
-    Returns
-    -------
-    list of str
-        One note each.
-    """
-    notes = []
-    for data in group:
-        if data.stand_in:
-            notes.append(f"{data.label} is a stand-in for {data.stand_in}: not a reproduction")
-        caveat = datasets.find(data.name).note
-        if caveat:
-            notes.append(f"{data.label}: {caveat}")
-        if data.label in absent:
-            notes.append(f"{data.label}: data absent")
-    return notes
 
 
 def number_text(value: float, metric: str) -> str:

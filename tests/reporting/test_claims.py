@@ -49,6 +49,17 @@ def test_one_split_decides_nothing():
     assert result.verdict == "undecided" and "one split" in result.numbers
 
 
+def test_a_split_without_chance_decides_by_its_one_value():
+    rows = fake_rows({("A", "digits", 0.5): [0.995], ("B", "digits", 0.5): [0.91]}, metric="parameter_r2")
+    config = {
+        "datasets": [{"name": "digits", "split": {"half_space": {"parameter": 0}}}],
+        "metrics": ["parameter_r2"],
+    }
+    assert verdict(rows, {"left": "A", "op": ">=", "right": 0.99}, **config) == "holds"
+    assert verdict(rows, {"left": "B", "op": ">=", "right": 0.93}, **config) == "fails"
+    assert verdict(rows, {"best": "A"}, **config) == "holds"
+
+
 @pytest.fixture
 def mixed() -> pd.DataFrame:
     """A below B by 5 at two sizes, above by 3 at the third."""
