@@ -39,11 +39,9 @@ def list_(data_dir: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
-    table = Table(
-        "name", "variant", "samples", "classes", "size", "licence", "found", box=None, header_style="bold"
-    )
+    table = Table(*COLUMNS, box=None, header_style="bold")
     for row in rows:
-        table.add_row(*("" if row[column.header] is None else str(row[column.header]) for column in table.columns))
+        table.add_row(*("" if row[column] is None else str(row[column]) for column in COLUMNS))
     _console().print(table)
 
 

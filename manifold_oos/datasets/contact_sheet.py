@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
@@ -41,7 +42,8 @@ def contact_sheet(data: Dataset, path: Path, *, columns: int = 12, rows: int = 2
     tile = (max(1, round(TILE * min(1.0, width / height))), max(1, round(TILE * min(1.0, height / width))))
     across = LABEL + max(len(members) for _, members in lines) * (tile[0] + GAP) + GAP
     sheet = Image.new("RGB", (max(across, 520), 2 * LINE + len(lines) * (tile[1] + GAP) + GAP), "white")
-    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=13)
+    font = ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts/ttf/DejaVuSans.ttf", 12)
+    draw = ImageDraw.Draw(sheet)
     size = f"{width}×{height}"
     title = f"{data.name} ({data.variant}): {len(data)} samples, {data.n_classes or 'no'} classes, {size}"
     draw.text((GAP, GAP), title, fill="black", font=font)

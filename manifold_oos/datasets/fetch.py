@@ -1,10 +1,10 @@
 """Downloads the data sets that are free to download, and says how to get the others."""
 
-import logging
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pooch
 import requests
@@ -73,12 +73,15 @@ def download(
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target, prefix=".part-") as staging:
         hashes = copy.sha256 or [None] * len(copy.files)
-        files = [
-            _fetch(url, Path(staging) / name, digest)
-            for url, name, digest in zip(copy.urls, copy.files, hashes, strict=True)
-        ]
-        if not copy.sha256:
-            _check_content(loader, variant, copy, files)
+        try:
+            files = [
+                _fetch(url, Path(staging) / name, digest)
+                for url, name, digest in zip(copy.urls, copy.files, hashes, strict=True)
+            ]
+            if not copy.sha256:
+                _check_content(loader, variant, copy, files)
+        except DataError as error:
+            raise DataError(f"download failed: {error}. {missing(loader, variant, data_dir=data_dir)}") from error
         return [file.replace(target / file.name) for file in files]
 
 
@@ -129,7 +132,7 @@ def missing(loader: type[FileLoader], variant: str, *, data_dir: str | Path | No
 
 
 def _fetch(url: str, file: Path, sha256: str | None) -> Path:
-    logging.getLogger("pooch").setLevel(logging.ERROR)
+    pooch.get_logger().setLevel("ERROR")
     with _Bar(file.name) as bar:
         store = pooch.create(
             path=file.parent,
@@ -141,10 +144,20 @@ def _fetch(url: str, file: Path, sha256: str | None) -> Path:
         try:
             store.fetch(file.name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT))
         except (requests.exceptions.RequestException, ValueError, OSError) as error:
-            reason = str(error).splitlines()[0][:200]
-            how = f"try again, or put the file into {download_dir()}"
-            raise DataError(f"{url}: download failed ({reason}); {how}") from error
+            raise DataError(f"{url}: {_reason(error, url)}") from error
     return file
+
+
+def _reason(error: Exception, url: str) -> str:
+    if isinstance(error, requests.exceptions.ConnectionError):
+        return f"no connection to {urlsplit(url).netloc}"
+    if isinstance(error, requests.exceptions.HTTPError) and error.response is not None:
+        return f"the server says {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection broke off before the end"
+    if "hash" in str(error):
+        return "what came has another sha256 than the official file"
+    return str(error).splitlines()[0][:120]
 
 
 def _check_content(loader: type[FileLoader], variant: str, copy: Copy, files: Sequence[Path]) -> None:
@@ -153,9 +166,9 @@ def _check_content(loader: type[FileLoader], variant: str, copy: Copy, files: Se
     try:
         raw = loader().parse(variant, source)
     except DataError as error:
-        raise DataError(f"{copy.urls[0]}: the download is not usable ({error})") from error
+        raise DataError(f"{copy.urls[0]}: what came is not usable ({error})") from error
     if copy.fingerprint is not None and raw.fingerprint() != copy.fingerprint:
-        raise DataError(f"{copy.urls[0]}: the download has other content than the known {' '.join(copy.files)}")
+        raise DataError(f"{copy.urls[0]}: what came has other content than the official {' '.join(copy.files)}")
 
 
 class _Bar:
