@@ -1,0 +1,47 @@
+"""Linear extender: one matrix, fitted by least squares, takes points to coordinates."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manifold_oos.embeddings.base import Embedding
+from manifold_oos.extenders.base import Extender
+
+Array = NDArray[np.floating]
+
+
+class LinearExtender(Extender):
+    r"""Linearization of the embedding.
+
+    .. math:: y(x) = A^\top x, \qquad \min_A \sum_i \|y_i - A^\top x_i\|^2
+
+    with the smallest such A where training points are fewer than features (section 4.2 of [1]_). Then it
+    interpolates; near as many points as features it amplifies noise without bound.
+
+    Attributes
+    ----------
+    matrix_ : ndarray of shape (n_features, d)
+        A.
+
+    References
+    ----------
+    .. [1] Raducanu & Dornaika, Embedding new observations via sparse-coding for non-linear manifold learning,
+       Pattern Recognition, 2014.
+
+    Examples
+    --------
+    >>> LinearExtender().fit([[1.0, 0.0], [0.0, 2.0]], [[3.0], [4.0]]).transform([[1.0, 1.0]]).round(9).tolist()
+    [[5.0]]
+    """
+
+    name: ClassVar[str] = "linear"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
+        self.matrix_ = np.linalg.lstsq(X, Y, rcond=None)[0]
+        self._row_floats = sum(self.matrix_.shape)
+
+    def _transform(self, X: Array) -> Array:
+        coordinates: Array = X @ self.matrix_
+        return coordinates
