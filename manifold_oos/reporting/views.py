@@ -8,7 +8,7 @@ from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Experiment, Output
 from manifold_oos.experiment.metrics import DIRECTIONS
 from manifold_oos.experiment.rows import best_rows
-from manifold_oos.reporting.cells import FIXED, parameter_values, protocols
+from manifold_oos.reporting.cells import FIXED, in_order, parameter_values, protocols
 from manifold_oos.reporting.statistics import summarize
 
 
@@ -104,7 +104,7 @@ def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: 
     decided = [best_rows(block, DIRECTIONS) for _, block in placed.groupby("x", sort=False)]
     if x == "step":
         decided = [placed]
-    return pd.concat([best_rows(level, DIRECTIONS), *decided])
+    return in_order(pd.concat([best_rows(level, DIRECTIONS), *decided]), experiment)
 
 
 def curve_cells(placed: pd.DataFrame, panel: list[str]) -> pd.DataFrame:

@@ -1,0 +1,161 @@
+"""Tables: what stands in them, in Markdown, LaTeX and on the terminal."""
+
+import io
+import math
+import re
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+from reporting_fakes import fake_rows, make_experiment
+from rich.console import Console
+
+from manifold_oos.errors import ConfigError
+from manifold_oos.reporting.render import latex, markdown, rich_table
+from manifold_oos.reporting.results import Results
+from manifold_oos.reporting.tables import Table, interval_text, make_tables, number_text, protocol_text
+
+PUBLISHED = [
+    {"source": "Table 2", "values": {"misclassification_rate": {"digits": {"A": {5: 4.0, 10: 9.0}, "B": 2}}}}
+]
+
+
+def one_table(rows, **config) -> Table:
+    (table,) = make_tables(Results(make_experiment(**config), rows))
+    return table
+
+
+def text_of(table: Table, width: int = 200) -> str:
+    console = Console(width=width, record=True, force_terminal=False, file=io.StringIO())
+    console.print(rich_table(table))
+    return console.export_text()
+
+
+def test_arms_by_sizes_in_the_order_of_the_config(rows):
+    table = one_table(rows)
+    assert table.headers == ["5", "10"] and [line.arm for line in table.lines] == ["A", "B", "C"]
+    assert [entry.mean for entry in table.lines[1].entries] == [10.5, 6.5]
+
+
+def test_every_table_names_protocol_splits_and_data(rows):
+    table = one_table(
+        rows, datasets=[{"name": "digits", "stand_in": "MNIST", "split": {"train_per_class": [5, 10]}}]
+    )
+    text = markdown([table])
+    assert "no parameter was searched (fixed)" in text
+    assert "mean of 4 splits" in text
+    assert "digits is a stand-in for MNIST: not a reproduction" in text
+    for other in (latex([table]), text_of(table)):
+        assert "stand-in for MNIST" in other and "mean of 4 splits" in other and "(fixed)" in other
+
+
+def test_the_rules_of_the_paper_are_spelled_out():
+    experiment = make_experiment(selection=[{"paper": {"n_components": "best", "*": "train_only"}}])
+    text = protocol_text(experiment, "paper")
+    assert text == "parameters chosen as the paper did (paper; n_components: best; others: train_only)"
+    assert "optimistic" in protocol_text(experiment, "best")
+
+
+def test_ours_with_interval_published_and_verdict(rows):
+    table = one_table(rows, published=PUBLISHED)
+    md = markdown([table])
+    assert "| A | fixed | **4.50 ± 0.65** | 4.00 = | **2.00 ± 0.00** | 9.00 + |" in md
+    assert "| B | fixed | 10.50 ± 0.65 | 2.00 − |" in md
+    assert "| C | fixed | 10.50 ± 0.92 |  | 6.50 ± 0.92 |  |" in md
+    shown = text_of(table)
+    assert "4.00 matches" in shown and "9.00 better" in shown and "2.00 worse" in shown
+
+
+def test_without_published_numbers_there_is_no_column_for_them(rows):
+    assert "published" not in markdown([one_table(rows)])
+
+
+def test_latex_is_booktabs_with_bold_best_and_escaped_text(rows):
+    arms = {"A": {"classifier": "nn"}, "R&D_50%": {"classifier": "nn"}}
+    rows = rows.assign(arm=rows["arm"].replace({"B": "R&D_50%"}))
+    tex = latex([one_table(rows[rows["arm"] != "C"], arms=arms)], title="σ_1 & more")
+    assert r"\textbf{4.50 $\pm$ 0.65}" in tex and r"R\&D\_50\%" in tex
+    for word in (r"\toprule", r"\midrule", r"\bottomrule", r"\caption"):
+        assert word in tex
+    body = [line for line in tex.splitlines() if not line.startswith("%")]
+    assert not re.search(r"(?<!\\)[%#_]", "\n".join(body))
+
+
+def test_latex_compiles_where_latex_is_installed(rows, tmp_path):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex on this machine")
+    tex = latex([one_table(rows, published=PUBLISHED)], title="50 % & more")
+    source = tmp_path / "t.tex"
+    source.write_text("\\documentclass{article}\\usepackage{booktabs}\\begin{document}" + tex + "\\end{document}")
+    subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path, check=True)
+
+
+def test_rows_and_columns_of_latex_agree(rows):
+    tex = latex([one_table(rows, published=PUBLISHED)])
+    columns = len(re.search(r"begin\{tabular\}\{(l+r+)\}", tex)[1])
+    body = tex.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    assert len(body) == 3 and all(line.count("&") == columns - 1 for line in body)
+
+
+def test_each_protocol_has_its_own_table():
+    rows = pd.concat(
+        [
+            fake_rows({("A", "digits", 5): [5.0, 5.5], ("A", "digits", 10): [5.0, 5.5]}),
+            fake_rows({("B", "digits", 5): [6.0, 6.5]}, selection="train_only", tuned=False),
+            fake_rows({("B", "digits", 5): [4.0, 4.5]}, selection="best"),
+        ]
+    )
+    experiment = make_experiment(selection=["train_only", "best"])
+    first, second = make_tables(Results(experiment, rows))
+    assert (first.protocol, second.protocol) == ("train_only", "best")
+    assert [line.selection for line in first.lines[:2]] == ["fixed", "train_only"]
+    assert first.lines[0].entries[0].best and not second.lines[0].entries[0].best
+    assert "6.25 ± 3.18 †" in markdown([first]) and any("not tuned" in note for note in first.notes)
+    assert "†" not in markdown([second])
+
+
+def test_outputs_choose_data_sets_arms_sizes_and_metrics(rows):
+    outputs = [{"table": 2, "title": "errors", "arms": ["B", "A"], "size": 10, "note": "ours"}, {"figure": 3}]
+    table = one_table(rows, outputs=outputs)
+    assert table.headers == ["10"] and [line.arm for line in table.lines] == ["A", "B"]
+    assert "## Table 2: errors" in markdown([table]) and table.notes[-1] == "ours"
+
+
+def test_a_selection_that_has_no_rows_is_an_error():
+    rows = fake_rows({("A", "digits", 5): [5.0, 5.5]}, selection="best")
+    with pytest.raises(ConfigError, match="no rows"):
+        one_table(rows, selection=["train_only", "best"], outputs=[{"table": 1, "selection": "train_only"}])
+
+
+def test_several_data_sets_in_one_table():
+    rows = fake_rows({("A", "digits", 5): [5.0, 5.5], ("A", "other", 2): [7.0, 8.0]})
+    data = [
+        {"name": "digits", "split": {"train_per_class": 5}},
+        {"name": "digits", "label": "other", "split": {"train_per_class": 2}},
+    ]
+    table = one_table(rows, datasets=data, outputs=[{"table": 1, "columns": "dataset"}])
+    assert table.headers == ["digits 5", "other 2"]
+    assert [entry.mean for entry in table.lines[0].entries] == [5.25, 7.5]
+
+
+def test_absent_data_show_the_printed_number_and_never_a_substitute(rows):
+    data = [{"name": "digits", "split": {"train_per_class": [5, 10]}}]
+    experiment = make_experiment(datasets=data, published=PUBLISHED)
+    (table,) = make_tables(Results(experiment, rows.head(0), {"digits": "no such file"}))
+    entry = table.lines[0].entries[0]
+    assert (entry.state, entry.published, entry.verdict) == ("data absent", 4.0, "")
+    assert math.isnan(entry.mean) and "| data absent | 4.00 |" in markdown([table])
+
+
+def test_what_was_not_run_says_so(rows):
+    table = one_table(rows[rows["size"] == 5])
+    assert "not run" in markdown([table])
+
+
+def test_digits_by_metric():
+    assert interval_text(9.014, 0.5, "misclassification_rate") == "9.01 ± 0.50"
+    assert interval_text(9.014, math.nan, "misclassification_rate") == "9.01"
+    assert number_text(0.0012345, "embedding_error") == "0.00123"
+    assert number_text(1234.5, "fit_seconds") in ("1234", "1235")
+    assert number_text(0.0, "embedding_error") == "0.000"
