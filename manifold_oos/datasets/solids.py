@@ -42,8 +42,10 @@ def _cup(top: float, bottom: float, height: float, albedo: float) -> Mesh:
 
 
 def mug() -> Mesh:
-    """A straight mug."""
-    return _cup(0.8, 0.8, 1.7, 0.82)
+    """A straight mug with a small emblem opposite to its handle."""
+    cup = _cup(0.8, 0.8, 1.7, 0.82)
+    x, y, z = cup.centres.T
+    return cup.painted((x**2 + y**2 > 0.55) & (x < -0.5) & (z > 0.6) & (z < 1.2), 0.6)
 
 
 def striped_mug() -> Mesh:
@@ -55,8 +57,12 @@ def striped_mug() -> Mesh:
 
 
 def teacup() -> Mesh:
-    """A wide cup with a foot."""
-    return _cup(1.05, 0.55, 1.05, 0.85) + cylinder(0.45, 0.1, 0.85).moved((0, 0, -0.1))
+    """A wide cup with a foot, and a dark flower opposite to its handle."""
+    cup = _cup(1.05, 0.55, 1.05, 0.85)
+    x, y, z = cup.centres.T
+    outside = np.hypot(x, y) > 0.94 * (0.55 + 0.5 * z / 1.05)
+    cup = cup.painted(outside & (x < -0.5) & (z > 0.3) & (z < 0.8), 0.55)
+    return cup + cylinder(0.45, 0.1, 0.85).moved((0, 0, -0.1))
 
 
 def jug() -> Mesh:
@@ -131,18 +137,18 @@ def house() -> Mesh:
 
 
 def medicine_box() -> Mesh:
-    """A carton with a dark band and a printed square on one side."""
+    """A carton with a dark band, a printed square on one side and a mark on one end."""
     carton = box(1.5, 0.7, 1.2, 0.9, cells=12)
     x, y, z = carton.centres.T
-    carton = carton.painted((z < 0.35) & (z > 0.1), 0.3)
+    carton = carton.painted((z < 0.35) & (z > 0.1), 0.3).painted((x > 0.74) & (abs(y) < 0.15) & (z > 0.6), 0.6)
     return carton.painted((y < -0.34) & (abs(x + 0.35) < 0.2) & (abs(z - 0.75) < 0.2), 0.45)
 
 
 def tea_box() -> Mesh:
-    """A carton like the other, printed otherwise."""
+    """A carton like the other, printed otherwise on one side and one end."""
     carton = box(1.45, 0.9, 1.15, 0.7, cells=12)
     x, y, z = carton.centres.T
-    carton = carton.painted((z > 0.75) & (z < 0.95), 0.35)
+    carton = carton.painted((z > 0.75) & (z < 0.95), 0.35).painted((x > 0.72) & (y > 0.1) & (z < 0.5), 0.5)
     return carton.painted((y < -0.39) & (abs(x - 0.3) < 0.3) & (abs(z - 0.4) < 0.15), 0.4)
 
 
