@@ -154,7 +154,7 @@ class LGRM(JointEmbedding):
     def _local_laplacian(self, X: Array) -> sparse.csr_array:
         m, k, connect = self.n_components, self.n_neighbors, self.disconnected
         p = m if self.p is None else self.p
-        if self.local != "laplacian" and self.local != "lle" and p > X.shape[1]:
+        if self.local in ("lgrm", "ltsa", "spline") and p > X.shape[1]:
             raise ValueError(f"a local PCA of dimension {p} does not fit into n_features = {X.shape[1]}: lower p")
         if p < m:
             raise ValueError(f"p={p} is below n_components={m}: raise p")
@@ -168,7 +168,10 @@ class LGRM(JointEmbedding):
         if self.local == "spline":
             return spline_alignment(X, k, m, disconnected=connect)
         if k < p + 1:
-            raise ValueError(f"local regressions on p={p} coordinates need n_neighbors >= {p + 1}, got {k}")
+            raise ValueError(
+                f"local regressions on p={p} coordinates need n_neighbors >= {p + 1}, got {k}:"
+                " raise n_neighbors or lower p or n_components"
+            )
         return lgrm_alignment(X, k, p, self.gamma, disconnected=connect)
 
     def _transform(self, X: Array) -> Array:

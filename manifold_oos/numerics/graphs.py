@@ -68,7 +68,7 @@ def neighborhoods(X: Array, n_neighbors: int, disconnected: str = "connect") -> 
         Indices, the point itself first.
     """
     index, distance = neighbor_graph(X, n_neighbors)
-    if distance.max() <= 1e-7 * np.abs(X).max():
+    if distance.max() <= 1e-7 * np.linalg.norm(X, axis=1).max():
         raise ValueError("every point coincides with all of its neighbours: remove duplicates or raise n_neighbors")
     graph = directed_graph(index, distance)
     if count_components(graph) > 1:

@@ -10,9 +10,11 @@ from manifold_oos.numerics.chunks import BLOCK_FLOATS
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
 
-#: Eigenvalues of a spline's kernel below this share of the largest are raised to it: two points at one place
-#: then pull each other together strongly instead of making the system singular.
-FLOOR = 1e-10
+#: Points closer than this, in units of their neighbourhood, bend a spline as if they were this far apart: at one
+#: place they pull each other together strongly instead of making the system singular.
+CLOSEST = 1e-4
+#: Smallest eigenvalue of a spline's kernel, relative to the largest, when values are interpolated.
+FLOOR = 1e-12
 
 
 def neighborhood_blocks(n: int, row_floats: int) -> Iterator[slice]:
@@ -138,7 +140,7 @@ def spline_blocks(T: Array) -> Array:
     d = T.shape[2]
     unit, scale = _unit(T)
     _, Phi, Q = _system(unit)
-    inverse = _inverse(Q.transpose(0, 2, 1) @ Phi @ Q)
+    inverse = _inverse(Q.transpose(0, 2, 1) @ Phi @ Q, CLOSEST ** growth(d))
     B: Array = Q @ inverse @ Q.transpose(0, 2, 1)
     # A kernel at another scale differs by a power, and a multiple of r² that vanishes beside P.
     return (B + B.transpose(0, 2, 1)) / 2 * (scale ** -growth(d))[:, None, None]
@@ -180,7 +182,7 @@ def spline_weights(T: Array, t: Array) -> Array:
     fit = np.einsum("mp,mpr->mr", p, np.linalg.pinv(P, rcond=1e-10))
     if Q.shape[2]:
         rest = phi - np.einsum("mr,mrs->ms", fit, Phi)
-        inverse = _inverse(Q.transpose(0, 2, 1) @ Phi @ Q)
+        inverse = _inverse(Q.transpose(0, 2, 1) @ Phi @ Q, FLOOR)
         fit = fit + np.einsum("mr,mrq,mqp,msp->ms", rest, Q, inverse, Q, optimize=True)
     return fit
 
@@ -202,9 +204,9 @@ def _system(T: Array) -> tuple[Array, Array, Array]:
     return P, Phi, Q
 
 
-def _inverse(A: Array) -> Array:
-    """Inverses of positive definite matrices, with eigenvalues raised to FLOOR times the largest."""
+def _inverse(A: Array, floor: float) -> Array:
+    """Inverses of positive definite matrices, with eigenvalues raised to ``floor`` times the largest."""
     values, vectors = np.linalg.eigh(A)
     largest = np.maximum(values[:, -1:], np.finfo(float).tiny)
-    inverse: Array = (vectors / np.maximum(values, FLOOR * largest)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    inverse: Array = (vectors / np.maximum(values, floor * largest)[:, None, :]) @ vectors.transpose(0, 2, 1)
     return inverse
