@@ -1,6 +1,7 @@
 """Where trials run: in this process, in local processes, or on a Dask cluster."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -117,7 +118,7 @@ class LocalProcesses:
             from joblib.externals.loky import ProcessPoolExecutor
 
             environment = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            self._pool = ProcessPoolExecutor(self.workers, env=environment)
+            self._pool = ProcessPoolExecutor(self.workers, env=environment, initializer=_ignore_interrupts)
         return self._pool
 
     def close(self) -> None:
@@ -182,6 +183,16 @@ class DaskCluster:
                 self._cluster.close(timeout=5)
 
 
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches the whole process group; only the parent answers it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def make_executor(workers: int | None, scheduler: str | None) -> Executor:
     """The executor that the options of a command ask for.
 
@@ -197,8 +208,7 @@ def make_executor(workers: int | None, scheduler: str | None) -> Executor:
     Executor
         Ready to run.
     """
-    if workers is None:
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    workers = cores() if workers is None else workers
     if workers < 1:
         raise ConfigError(f"--workers {workers}: at least one is needed")
     if scheduler:

@@ -1,0 +1,183 @@
+"""``moos run`` and ``moos sweep``: parse, run, print."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from manifold_oos.experiment.config import Experiment
+    from manifold_oos.experiment.runner import Summary
+
+QUICKSTART = "configs/quickstart.yaml"
+
+
+def common(command: Any) -> Any:
+    """The options that ``run`` and ``sweep`` share."""
+    options = [
+        click.option(
+            "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config."
+        ),
+        click.option("--out", default="results", show_default=True, type=click.Path(), help="Results root."),
+        click.option("--workers", type=int, help="Processes; the default is the number of cores."),
+        click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler (tcp://host:port), or local."),
+        click.option("--data-dir", type=click.Path(), help="Folder of the data sets to look in first."),
+        click.option("--offline", is_flag=True, help="Never download."),
+        click.option("--skip-missing", is_flag=True, help="Go on without data sets that cannot be had."),
+        click.option("--fresh", is_flag=True, help="Archive what is there of this experiment, compute all of it."),
+        click.option("--fail-fast", is_flag=True, help="Stop at the first trial that fails."),
+        click.option("--dry-run", is_flag=True, help="Print trials, rows and time, run nothing."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs."),
+        click.option("--quiet", is_flag=True, help="No progress."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("configs", nargs=-1, required=True, metavar="CONFIG...")
+@common
+@click.option("--keep-predictions", is_flag=True, help="Keep the label of every new point and the confusions.")
+@click.option(
+    "--keep-embeddings",
+    is_flag=False,
+    flag_value="one",
+    type=click.Choice(["one", "all"]),
+    help="Keep coordinates, of one split (the default) or of all.",
+)
+def run(configs: tuple[str, ...], **options: Any) -> int:
+    """Run experiments; what is already stored is not computed again.
+
+    \b
+    moos run configs/quickstart.yaml
+    moos run configs/coil20_sosi.yaml --set split.repetitions=2 --workers 4
+    """
+    from manifold_oos.experiment.loading import load_config
+
+    overrides = options.pop("overrides")
+    experiments = [load_config(path, overrides) for path in configs]
+    return max(
+        _one(experiment, f"moos run {path}", **options)
+        for experiment, path in zip(experiments, configs, strict=True)
+    )
+
+
+@click.command()
+@click.argument("config", required=False)
+@click.option("--param", required=True, help="A parameter, short (sigma) or full (arms.SOSI.extender.sigma).")
+@click.option("--values", help="Values in YAML, such as 0.5,1,2.")
+@click.option("--range", "range_", metavar="A:B:N[:log]", help="N values from A to B, such as 0.1:10:20:log.")
+@common
+def sweep(config: str | None, param: str, values: str | None, range_: str | None, **options: Any) -> int:
+    """Vary one parameter of a config (the quick start without one): a table and a curve.
+
+    \b
+    moos sweep --param sigma
+    moos sweep configs/coil20_sosi.yaml --param arms.SOSI.extender.stop_at --values 0.5,0.8,1
+    """
+    from manifold_oos.experiment.loading import load_config
+    from manifold_oos.experiment.sweep import make_sweep, parse_values
+
+    grid = parse_values(values, range_)
+    experiment = make_sweep(load_config(config or QUICKSTART, options.pop("overrides")), param, grid)
+    again = f"moos sweep {config or ''} --param {param}".replace("  ", " ")
+    return _one(experiment, again, keep_predictions=False, keep_embeddings=None, **options)
+
+
+def _one(experiment: "Experiment", again: str, **options: Any) -> int:
+    """Run one experiment and show its results; the exit code."""
+    from manifold_oos.experiment.progress import duration, make_progress
+    from manifold_oos.experiment.runner import run_experiment
+
+    as_json, quiet, dry = options.pop("as_json"), options.pop("quiet"), options.pop("dry_run")
+    options["offline"] = options["offline"] or None
+    if dry:
+        return _dry_run(experiment, options, as_json)
+    progress = make_progress(experiment.metrics[0], quiet or as_json)
+    summary = run_experiment(experiment, progress=progress, **options)
+    if summary.archived:
+        click.echo(f"archived what was there in {summary.archived}", err=True)
+    if summary.interrupted:
+        click.echo(f"interrupted; every finished trial is stored. To resume: {again}", err=True)
+        return 130
+    files = _show(experiment, summary, options, as_json)
+    for label, reason in summary.plan.absent.items():
+        click.echo(f"{label}: data absent: {reason}", err=True)
+    if as_json:
+        report = {
+            "experiment": experiment.name,
+            "folder": str(summary.folder),
+            "trials": summary.trials,
+            "lines_computed": summary.computed,
+            "lines_reused": summary.reused,
+            "failed": [
+                {"arm": line.arm, "dataset": line.dataset, "message": text} for line, text in summary.failed
+            ],
+            "absent": summary.plan.absent,
+            "files": files,
+        }
+        click.echo(json.dumps(report, indent=2))
+    else:
+        took = duration(summary.seconds)
+        click.echo(f"{summary.computed} lines computed, {summary.reused} from the store, {took}: {summary.folder}")
+        if summary.failed:
+            click.echo(f"{len(summary.failed)} lines failed (tried again on the next start):", err=True)
+            for line, text in summary.failed[:20]:
+                where = f"{line.arm} on {line.dataset}, size {line.size:g}, repetition {line.repetition}"
+                click.echo(f"  {where}: {text}", err=True)
+            click.echo(f"tracebacks: {summary.folder / 'failures'}", err=True)
+    return 1 if summary.failed else 0
+
+
+def _show(experiment: "Experiment", summary: "Summary", options: dict[str, Any], as_json: bool) -> list[str]:
+    """Write the views, print the table, name the figures."""
+    from manifold_oos.experiment.store import Store
+    from manifold_oos.experiment.writing import write_records
+    from manifold_oos.reporting.outputs import print_summary, write_outputs
+
+    with Store(options["out"]) as store:
+        files = write_records(summary.plan, store, summary.folder)
+        files += write_outputs(
+            experiment, store, summary.folder, plan=summary.plan, data_dir=options.get("data_dir")
+        )
+        if not as_json:
+            print_summary(experiment, store, plan=summary.plan)
+    figures = [path for path in files if path.suffix == ".png"]
+    if figures and not as_json:
+        click.echo("figures: " + ", ".join(str(path) for path in figures))
+    return [str(path) for path in files]
+
+
+def _dry_run(experiment: "Experiment", options: dict[str, Any], as_json: bool) -> int:
+    from manifold_oos.experiment.executors import cores
+    from manifold_oos.experiment.plan import make_plan
+    from manifold_oos.experiment.progress import duration
+    from manifold_oos.experiment.runner import estimate
+    from manifold_oos.experiment.store import Store
+
+    data_dir = options["data_dir"] and str(Path(options["data_dir"]).resolve())
+    plan = make_plan(
+        experiment, data_dir=data_dir, offline=options["offline"], skip_missing=options["skip_missing"]
+    )
+    workers = options["workers"] or cores()
+    with Store(options["out"]) as store:
+        found = estimate(store, plan, workers)
+    if as_json:
+        click.echo(json.dumps({"experiment": experiment.name, **vars(found), "absent": plan.absent}, indent=2))
+        return 0
+    if found.seconds is None:
+        expected = "no time is known yet"
+    else:
+        rest = f" and {found.unknown} lines never run before" if found.unknown else ""
+        expected = f"about {duration(found.seconds)} with {workers} workers{rest}"
+    click.echo(
+        f"{experiment.name}: {found.trials} trials, {found.lines} lines, {found.rows} rows to compute"
+        f" ({found.reused} lines are in the store); {expected}"
+    )
+    for label, reason in plan.absent.items():
+        click.echo(f"{label}: data absent: {reason}")
+    sys.stdout.flush()
+    return 0
