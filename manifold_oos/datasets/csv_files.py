@@ -55,8 +55,8 @@ def read_csv(
     for line, cells in rows if header else chain([(start, first)], rows):
         if len(cells) != len(first):
             raise DataError(f"{file}, line {line}: {len(cells)} cells, but {len(first)} in the first line")
-        numbers = [_number(cells[column]) for column in columns]
-        if not all(map(math.isfinite, numbers)):
+        numbers = _numbers([cells[column] for column in columns])
+        if numbers is None:
             wrong = next(column for column in columns if not math.isfinite(_number(cells[column])))
             what = f"{cells[wrong]!r} is not a finite number (text columns: label, id)"
             raise DataError(f"{_where(file, line, wrong, header)}: {what}")
@@ -117,6 +117,15 @@ def _is_header(cells: list[str]) -> bool:
         return not math.isnan(_number(cell)) or cell.strip().lower() in ("nan", "na")
 
     return any(cell.strip() for cell in cells) and not any(is_number(cell) for cell in cells)
+
+
+def _numbers(cells: list[str]) -> list[float] | None:
+    """The numbers in a row of cells, None if one is missing or not finite."""
+    try:
+        numbers = list(map(float, cells))
+    except ValueError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) and "_" not in "".join(cells) else None
 
 
 def _number(cell: str) -> float:
