@@ -15,6 +15,7 @@ from manifold_oos.experiment.store import Store
 from manifold_oos.reporting.cells import final_rows, in_order, is_time
 from manifold_oos.reporting.claims import ClaimResult
 from manifold_oos.reporting.figures import draw_output, figure_outputs, stem_of
+from manifold_oos.reporting.placing import kept_coordinates
 from manifold_oos.reporting.render import latex, markdown, rich_table
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.style import empty_panel, new_figure, save
@@ -29,7 +30,12 @@ COLORS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
 def collect(
-    experiment: Experiment, store: Store, *, plan: Plan | None = None, data_dir: str | Path | None = None
+    experiment: Experiment,
+    store: Store,
+    *,
+    plan: Plan | None = None,
+    folder: Path | None = None,
+    data_dir: str | Path | None = None,
 ) -> Results:
     """Gather what the store has of an experiment.
 
@@ -41,6 +47,8 @@ def collect(
         Of the results root.
     plan : Plan, optional
         Of the experiment; without it one is made from the facts in the store, which needs no data.
+    folder : Path, optional
+        Of the experiment's files, for kept coordinates.
     data_dir : path, optional
         Where the data are, for pictures of points.
 
@@ -50,12 +58,19 @@ def collect(
         For tables, figures and the report.
     """
     if plan is None:
-        folder = None if data_dir is None else str(data_dir)
-        plan = make_plan(experiment, data_dir=folder, skip_missing=True, known=store.facts())
+        where = None if data_dir is None else str(data_dir)
+        plan = make_plan(experiment, data_dir=where, skip_missing=True, known=store.facts())
     parts = [part for part in (store.rows(plan), store.timings(plan)) if len(part)]
     rows = pd.concat(parts, ignore_index=True) if parts else store.rows(plan)
-    folder_path = None if data_dir is None else Path(data_dir)
-    return Results(experiment, rows, plan.absent, plan.facts, store.failures(plan), folder_path)
+    return Results(
+        experiment,
+        rows,
+        absent=plan.absent,
+        facts=plan.facts,
+        failures=store.failures(plan),
+        data_dir=None if data_dir is None else Path(data_dir),
+        kept=kept_coordinates(plan, folder),
+    )
 
 
 def write_outputs(
@@ -86,7 +101,7 @@ def write_outputs(
     list of Path
         What was written.
     """
-    results = collect(experiment, store, plan=plan, data_dir=data_dir)
+    results = collect(experiment, store, plan=plan, folder=folder, data_dir=data_dir)
     return [*write_tables(results, folder), *write_figures(results, folder)]
 
 

@@ -1,12 +1,16 @@
 """Figures of points: embeddings, galleries of methods, and function images, from one split of an experiment."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Data, Output
 from manifold_oos.experiment.splits import Points
-from manifold_oos.reporting.placing import Place, chosen_values, colors_of, run_place, split_points
+from manifold_oos.reporting.placing import Place, chosen_values, colors_of, read_kept, run_place, split_points
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.scatter import Cloud, cloud_figure, function_figure
 from manifold_oos.reporting.tables import SIZE_NAMES
@@ -54,16 +58,16 @@ def gallery_output(output: Output, results: Results, group: list[Data], title: s
         split = experiment.split_of(data)
         size = output.size[0] if output.size else split.sizes[-1]
         repetition = output.repetition or 0
-        points = split_points(experiment, data, size, repetition, results.data_dir)
-        counts = f"{len(points.X)} known, {len(points.X_new)} new"
-        sizes.append(f"{data.label}: {SIZE_NAMES[split.kind]} {size:g} ({counts})")
+        points = cache(partial(split_points, experiment, data, size, repetition, results.data_dir))
         places = [Place(data, arm, size, repetition) for arm in arms]
         clouds = [_cloud(output, results, place, points) for place in places]
+        counts = next(((len(c.train), len(c.new)) for c in clouds if not c.message), (0, 0))
+        sizes.append(f"{data.label}: {SIZE_NAMES[split.kind]} {size:g} ({counts[0]} known, {counts[1]} new)")
         if output.kind == "gallery":
-            grid += _gallery_rows(output, clouds, points)
+            grid += _gallery_rows(output, clouds, points())
         else:
             prefix = f"{data.label}: " if len(group) > 1 else ""
-            grid.append([_named(cloud, prefix + cloud.title) for cloud in clouds])
+            grid.append([replace(cloud, title=prefix + cloud.title) for cloud in clouds])
     if not any(grid):
         raise ConfigError(f"figure {output.figure}: no arm with an embedding to draw")
     dimensions = 3 if output.n_components == [3] or output.kind == "gallery" else 2
@@ -71,20 +75,26 @@ def gallery_output(output: Output, results: Results, group: list[Data], title: s
     return cloud_figure(grid, title=title, notes=notes, dimensions=dimensions)
 
 
-def _cloud(output: Output, results: Results, place: Place, points: Points) -> Cloud:
-    """One arm on one split; an arm that fails says so in its panel."""
-    chosen = chosen_values(results.rows, results.experiment, place, output.selection)
-    place = Place(place.data, place.arm, place.size, place.repetition, chosen)
+def _cloud(output: Output, results: Results, place: Place, points: Callable[[], Points]) -> Cloud:
+    """One arm on one split, from kept coordinates or computed anew; an arm that fails says so in its panel."""
+    place = replace(place, chosen=chosen_values(results.rows, results.experiment, place, output.selection))
     facts = results.facts.get(place.data.label)
-    names = facts.class_names if facts is not None else tuple(f"class {c}" for c in range(points.facts.n_classes))
-    known_color, new_color, cyclic = colors_of(points, names)
+    kept = read_kept(results.kept, place, output.selection)
+    if kept is not None and facts is not None and "new_labels" in kept:
+        names = np.array(facts.class_names)
+        known_color, new_color = names[kept["known_labels"]], names[kept["new_labels"]]
+        wrong = kept["predicted"] != kept["new_labels"] if "predicted" in kept else None
+        return Cloud(place.arm, kept["known"], kept["new"], known_color, new_color, wrong)
+    here = points()
+    class_names = facts.class_names if facts else tuple(f"class {c}" for c in range(here.facts.n_classes))
+    known_color, new_color, cyclic = colors_of(here, class_names)
     try:
-        result = run_place(results.experiment, place, points)
+        result = run_place(results.experiment, place, here)
     except (ValueError, np.linalg.LinAlgError) as error:
         return Cloud(place.arm, *_nothing(), message=f"failed: {str(error).splitlines()[0]}")
     assert result.placed is not None
     predicted = result.outcome.labels
-    wrong = None if predicted is None or points.y_new is None else predicted != points.y_new
+    wrong = None if predicted is None or here.y_new is None else predicted != here.y_new
     return Cloud(place.arm, result.placed.known, result.placed.new, known_color, new_color, wrong, cyclic=cyclic)
 
 
@@ -111,12 +121,6 @@ def _gallery_rows(output: Output, clouds: list[Cloud], points: Points) -> list[l
                 line.append(Cloud(name, nothing, cloud.new, None, cloud.new_color, cyclic=cloud.cyclic))
         lines.append(line)
     return lines
-
-
-def _named(cloud: Cloud, title: str) -> Cloud:
-    return Cloud(
-        title, cloud.train, cloud.new, cloud.train_color, cloud.new_color, cloud.wrong, cloud.message, cloud.cyclic
-    )
 
 
 def _nothing() -> tuple[np.ndarray, np.ndarray]:

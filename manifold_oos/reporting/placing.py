@@ -14,9 +14,10 @@ from threadpoolctl import threadpool_limits
 from manifold_oos.experiment.arms import Arm, Request, Result
 from manifold_oos.experiment.config import Data, Experiment
 from manifold_oos.experiment.metrics import ANGLES
+from manifold_oos.experiment.plan import Plan
 from manifold_oos.experiment.splits import DataRef, Points, SplitRef
 from manifold_oos.experiment.workbench import Workbench
-from manifold_oos.reporting.cells import final_rows
+from manifold_oos.reporting.cells import FIXED, final_rows
 from manifold_oos.reporting.views import protocol_rows
 
 
@@ -29,6 +30,30 @@ class Place:
     size: float
     repetition: int = 0
     chosen: Mapping[str, Any] | None = None
+
+
+def kept_coordinates(plan: Plan, folder: Path | None) -> dict[tuple[Any, ...], Path]:
+    """The files of coordinates that a run kept and that belong to its present lines.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the experiment.
+    folder : Path or None
+        Of its files.
+
+    Returns
+    -------
+    dict
+        By arm, data set, size, repetition and selection.
+    """
+    paths = [] if folder is None else sorted(folder.glob("embeddings/*.npz"))
+    files = {path.stem.rsplit("-", 1)[-1]: path for path in paths}
+    return {
+        (line.arm, line.dataset, line.size, line.repetition, line.selection): files[line.key[:6]]
+        for line in plan.lines
+        if line.key[:6] in files
+    }
 
 
 def split_points(
@@ -88,6 +113,35 @@ def chosen_values(
     mine = protocol_rows(final_rows(mine[mine["metric"] == metric]), experiment, selection)
     here = mine[mine["repetition"] == place.repetition]
     return dict(json.loads((here if len(here) else mine)["chosen"].iloc[0])) if len(mine) else {}
+
+
+def read_kept(
+    kept: Mapping[tuple[Any, ...], Path], place: Place, selection: str | None
+) -> dict[str, NDArray] | None:
+    """Kept coordinates of an arm on a split, if they are of the parameters that are shown.
+
+    Parameters
+    ----------
+    kept : mapping
+        From :func:`kept_coordinates`.
+    place : Place
+        Arm, split and grid values.
+    selection : str or None
+        Protocol; None takes any.
+
+    Returns
+    -------
+    dict of str to ndarray, or None
+        ``known``, ``new``, ``known_labels``, ``new_labels``, ``predicted`` and more, as a run keeps them.
+    """
+    here = (place.arm, place.data.label, place.size, place.repetition)
+    for key, path in kept.items():
+        if key[:4] == here and (selection is None or key[4] in (selection, FIXED)):
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            if json.loads(str(arrays["chosen"])) == dict(place.chosen or {}):
+                return arrays
+    return None
 
 
 def run_place(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -32,6 +33,8 @@ class Results:
         Lines that failed, with their message.
     data_dir : Path, optional
         Where the data are, for pictures of points.
+    kept : mapping of tuple to Path
+        Files of kept coordinates by arm, data set, size, repetition and selection.
     """
 
     experiment: Experiment
@@ -40,6 +43,7 @@ class Results:
     facts: Mapping[str, DataFacts] = field(default_factory=dict)
     failures: pd.DataFrame | None = None
     data_dir: Path | None = None
+    kept: Mapping[tuple[Any, ...], Path] = field(default_factory=dict)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
