@@ -52,14 +52,14 @@ class _Discriminant(JointEmbedding):
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         y = np.asarray(y)
+        if len(np.unique(y)) < 2:
+            raise ValueError(f"{self.name}: all samples are of class {y[0]}; y needs two classes or more")
         self.mean_ = X.mean(axis=0)
         U, s, Vt = linalg.svd(X - self.mean_, full_matrices=False)
         r = int((s**2 > SPAN * s[0] ** 2).sum())
         S_b, S_w = self._scatters(U[:, :r] * s[:r], X, y)
         root = self._inverse_root(S_w)
         S = root.T @ S_b @ root
-        if not np.trace(S) > 0:
-            raise ValueError(f"{self.name}: the between-class scatter is zero; y needs two classes or more")
         available = int(min(root.shape[1], self._limit(y)))
         d = available if self.n_components is None else self.n_components
         if d > available:

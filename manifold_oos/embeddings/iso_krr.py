@@ -33,7 +33,8 @@ class IsoKRR(JointEmbedding):
     .. math:: \Delta_{ij} = \sqrt{1 - e^{-\|x_i - x_j\|^2/\beta}} \text{ within a class}, \qquad
               \Delta_{ij} = \sqrt{e^{\|x_i - x_j\|^2/\beta}} - \alpha \text{ between classes},
 
-    which stay below 1 within classes and grow without bound between them; then
+    below 1 within classes and unbounded between them; a large β makes points of all classes the corners of a
+    regular simplex, a small one keeps their geometry. Then
     :math:`f(x) = k(x)^\top (K + \rho I)^{-1} Y`. New points carry no label, so that the map has to learn the gaps
     between classes from Y alone and smooths them.
 
@@ -41,12 +42,12 @@ class IsoKRR(JointEmbedding):
     ----------
     n_components : int, default=2
         Dimension of the embedding.
-    n_neighbors : int, default=8
-        Neighbours per point, by Δ.
+    n_neighbors : int or None, default=None
+        Neighbours per point, by Δ; None joins all.
     alpha : float, default=0.5
         How much closer than a point of its own class one of another class may come, the α of [2]_.
-    beta : float or None, default=None
-        β; None takes the mean squared distance, so that Δ does not depend on the units of the data.
+    beta : float, default=10
+        β in mean squared distances, so that Δ does not depend on the units of the data.
     sigma : float, {"median": f} or "mean_squared", default="mean_squared"
         Width of the kernel of the regression.
     ridge : float, default=1e-3
@@ -77,15 +78,16 @@ class IsoKRR(JointEmbedding):
     supervised: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {
         "n_components": [2, 5, 10, 19, 25, 39, 49],
-        "n_neighbors": [5, 8, 10, 15, 20],
+        "n_neighbors": [5, 10, 20, 60, None],
+        "beta": [0.3, 1, 3, 10, 30, 100],
         "sigma": [{"median": f} for f in (0.5, 0.75, 1, 1.5, 2, 3)],
         "ridge": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "alpha": [Interval(Real, 0, 1, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="neither"), None],
+        "beta": [Interval(Real, 0, None, closed="neither")],
         "sigma": [Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared"})],
         "ridge": [Interval(Real, 0, None, closed="neither")],
         "disconnected": [StrOptions({"connect", "error"})],
@@ -95,9 +97,9 @@ class IsoKRR(JointEmbedding):
         self,
         n_components: int = 2,
         *,
-        n_neighbors: int = 8,
+        n_neighbors: int | None = None,
         alpha: float = 0.5,
-        beta: float | None = None,
+        beta: float = 10.0,
         sigma: Scale = "mean_squared",
         ridge: float = 1e-3,
         disconnected: str = "connect",
@@ -113,7 +115,7 @@ class IsoKRR(JointEmbedding):
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         self.sigma_ = resolve_sigma(self.sigma, X)
         squared = squared_distances(X)
-        beta = mean_squared_distance(X) if self.beta is None else self.beta
+        beta = self.beta * mean_squared_distance(X)
         lengths = shortest_paths(self._graph(dissimilarities(squared, np.asarray(y), beta, self.alpha)))
         self.eigenvalues_, V = classical_scaling(lengths**2, self.n_components)
         Y: Array = V * np.sqrt(self.eigenvalues_)
@@ -125,7 +127,8 @@ class IsoKRR(JointEmbedding):
 
     def _graph(self, delta: Array) -> sparse.csr_array:
         """Δ of every point to its nearest neighbours, connected."""
-        n, k = len(delta), self.n_neighbors
+        n = len(delta)
+        k = n - 1 if self.n_neighbors is None else self.n_neighbors
         if k >= n:
             raise ValueError(f"n_neighbors={k} needs more than {k} points and there are n_samples = {n}")
         np.fill_diagonal(delta, np.inf)
@@ -140,8 +143,10 @@ class IsoKRR(JointEmbedding):
         warnings.warn(
             f"{message}, joined by their shortest links; raise n_neighbors", DisconnectedGraph, stacklevel=4
         )
-        # With next to nothing within components the spanning tree has one edge fewer than components between them.
-        tree = minimum_spanning_tree(np.where(part[:, None] == part, np.finfo(float).tiny, delta)).tocoo()
+        # With next to nothing within components the spanning tree has one edge fewer than components between them
+        # (as a sparse graph: a dense one takes tiny entries for absent ones).
+        apart = np.maximum(np.where(part[:, None] == part, 0, delta), np.finfo(float).tiny)
+        tree = minimum_spanning_tree(sparse.csr_array(apart)).tocoo()
         links, edges = part[tree.row] != part[tree.col], graph.tocoo()
         rows, columns = np.r_[edges.row, tree.row[links]], np.r_[edges.col, tree.col[links]]
         return sparse.csr_array((np.r_[edges.data, tree.data[links]], (rows, columns)), shape=graph.shape)

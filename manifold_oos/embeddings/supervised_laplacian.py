@@ -104,7 +104,7 @@ class SupervisedLaplacian(Embedding):
             alone = np.flatnonzero(D_w == 0)
             if len(alone):
                 raise ValueError(
-                    f"sample {alone[0]} of class {y[alone[0]]!r} has no neighbour in its class, so that D_w is"
+                    f"sample {alone[0]} of class {y[alone[0]]} has no neighbour in its class, so that D_w is"
                     " singular and eq. 1 unbounded: give every class two samples or set formulation='nsse'"
                 )
             L_b, _ = laplacian(between_class_weights(X, y, self.n_neighbors, sigma))
