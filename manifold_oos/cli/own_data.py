@@ -1,0 +1,211 @@
+"""``moos new`` and ``moos embed``: a config for a person's own data, and coordinates for their new points."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from manifold_oos.datasets.base import Dataset
+
+#: The longer side of images in a new config, in pixels: enough for extenders to differ, quick to compute.
+LONGER_SIDE = 32
+
+
+@click.command()
+@click.option("--data", required=True, metavar="folder:PATH|table:FILE", help="Your images or your features.")
+@click.option("--label", help="Column of the labels in a table (its name or position).")
+@click.option("--out", type=click.Path(path_type=Path), default="my.yaml", show_default=True, help="File to write.")
+def new(data: str, label: str | None, out: Path) -> None:
+    """Write a commented config that compares the extenders on your own data.
+
+    \b
+    moos new --data folder:my_images --out my.yaml      a folder per class
+    moos new --data table:features.csv --label species
+    """
+    from manifold_oos import datasets
+    from manifold_oos.errors import ConfigError
+
+    kind, _, path = data.partition(":")
+    if kind not in ("folder", "table") or not path:
+        raise ConfigError(f"--data {data}: write folder:PATH for images or table:FILE for features")
+    if label is not None and kind == "folder":
+        raise ConfigError("--label goes with table:FILE; the label of an image is its folder")
+    if out.exists():
+        raise ConfigError(f"{out}: already exists and is not overwritten; give another --out")
+    options: dict[str, Any] = {"path": path}
+    if kind == "folder":
+        options |= {"gray": True, "size": _image_size(Path(path)), "normalize": "unit"}
+    else:
+        column = int(label) if label is not None and label.lstrip("-").isdigit() else label
+        options |= ({"label": column} if column is not None else {}) | {"normalize": "standard"}
+    found = datasets.load(kind, **options)
+    text = config_text(kind, options, found)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.open("x", encoding="utf-8") as file:
+        file.write(text)
+    what = "images" if kind == "folder" else "rows"
+    classes = f" of {found.n_classes} classes" if found.n_classes else " without labels"
+    click.echo(f"{out}: {len(found)} {what}{classes}. Next: moos run {out}")
+
+
+def _image_size(path: Path) -> list[int]:
+    """Width and height that keep the shape of the first image and are small enough to be quick."""
+    from PIL import Image
+
+    from manifold_oos.datasets.folder import SUFFIXES
+
+    files = sorted(path.expanduser().rglob("*")) if path.expanduser().is_dir() else []
+    for file in files:
+        if file.suffix.lower() in SUFFIXES and not file.name.startswith("."):
+            with Image.open(file) as image:
+                width, height = image.size
+            scale = min(1.0, LONGER_SIDE / max(width, height))
+            return [max(1, round(width * scale)), max(1, round(height * scale))]
+    return [LONGER_SIDE, LONGER_SIDE]
+
+
+def config_text(kind: str, options: Mapping[str, Any], found: "Dataset") -> str:
+    """The commented config for a data set.
+
+    Parameters
+    ----------
+    kind : {"folder", "table"}
+        Its loader.
+    options : mapping
+        Of the loader.
+    found : Dataset
+        What it loaded.
+
+    Returns
+    -------
+    str
+        YAML that compares extenders by their error on new points, or by their distance to the batch embedding
+        where there are no labels.
+    """
+    size_note = "  # width, height; larger is slower" if kind == "folder" else ""
+    lines = ["    " + _yaml({key: value}) + (size_note if key == "size" else "") for key, value in options.items()]
+    data = "\n".join([f"  - name: {kind}", *lines])
+    title = _yaml({"title": f"Extenders on {options['path']}"})
+    hint = "# Run it with moos run. More about any name in it: moos describe NAME; others: moos list extenders"
+    head = f"{title}\n\n{hint}\ndatasets:\n{data}\n"
+    return head + (_labelled(found) if found.n_classes > 1 else _unlabelled(found))
+
+
+def _labelled(found: "Dataset") -> str:
+    """Splits and arms for data with classes."""
+    from collections import Counter
+
+    assert found.y is not None
+    smallest = min(Counter(found.y.tolist()).values())
+    sizes = sorted({max(1, smallest // 4), max(1, smallest // 2)})
+    d = min(max(found.n_classes - 1, 2), 20, max(1, sizes[0] * found.n_classes - 1))
+    return f"""
+# Known points per class (the smallest class has {smallest}); all others are new. Repeated with other random splits.
+split: {{train_per_class: {sizes}, repetitions: 5, seed: 0}}
+
+arms:
+  # In the space of the data, without an embedding.
+  NN: {{classifier: nn}}
+  SVM: {{classifier: svm}}
+  # One supervised embedding of the known points, and five ways to place new points in it.
+  RBF: {{embedding: &known {{name: suplap, n_components: {d}}}, extender: rbf, classifier: nn}}
+  LLE: {{embedding: *known, extender: lle, classifier: nn}}
+  Nystrom: {{embedding: *known, extender: nystrom, classifier: nn}}
+  sparse: {{embedding: *known, extender: sparse, classifier: nn}}
+  SOSI: {{embedding: *known, extender: sosi, classifier: nn}}
+  # A parameter may be chosen from a grid, on the training points alone:
+  # tuned:
+  #   embedding: *known
+  #   extender: {{name: rbf, sigma: {{grid: [{{median: 0.5}}, {{median: 1}}, {{median: 2}}]}}}}
+  #   classifier: nn
+
+metrics: [misclassification_rate]
+
+outputs:
+  - {{table: error}}
+  - {{figure: error over known points, kind: curve, x: size}}
+  - {{figure: embedding, kind: embedding, arms: [RBF, SOSI]}}
+"""
+
+
+def _unlabelled(found: "Dataset") -> str:
+    """Splits and arms for data without classes."""
+    neighbors = max(2, min(10, len(found) // 10))
+    return f"""
+# Without labels there is nothing to classify (a table takes --label COLUMN): what is judged is how near the
+# coordinates of new points come to those of an embedding of all points together.
+split: {{fraction: [0.5, 0.8], repetitions: 5, seed: 0}}
+
+arms:
+  # One embedding of the known points, and ways to place new points in it.
+  RBF: {{embedding: &known {{name: laplacian_eigenmaps, n_components: 2, n_neighbors: {neighbors}}}, extender: rbf}}
+  LLE: {{embedding: *known, extender: lle}}
+  Nystrom: {{embedding: *known, extender: nystrom}}
+  sparse: {{embedding: *known, extender: sparse}}
+
+metrics: [embedding_error]
+
+outputs:
+  - {{table: embedding error}}
+  - {{figure: error over known points, kind: curve, x: size}}
+  - {{figure: embedding, kind: embedding, arms: [RBF, Nystrom]}}
+"""
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    """One key with its value on one line; JSON is YAML."""
+    key, item = next(iter(value.items()))
+    return f"{key}: {json.dumps(item, ensure_ascii=False)}"
+
+
+@click.command()
+@click.argument("config")
+@click.option("--new", "path", required=True, type=click.Path(path_type=Path), help="Folder or file of new points.")
+@click.option("--out", type=click.Path(path_type=Path), help="CSV file to write.")
+@click.option("--arm", help="Arm of the config; without it the first with an embedding.")
+@click.option("--dataset", help="Data set of the config whose samples are known; without it the first.")
+@click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first.")
+@click.option("--json", "as_json", is_flag=True, help="Print the points as JSON, for programs.")
+def embed(
+    config: str,
+    path: Path,
+    out: Path | None,
+    arm: str | None,
+    dataset: str | None,
+    overrides: tuple[str, ...],
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit on all known data and give new points coordinates, label and confidence.
+
+    \b
+    moos embed my.yaml --new new_images --out coords.csv
+    """
+    from manifold_oos.atomic import write_text
+    from manifold_oos.errors import ConfigError
+    from manifold_oos.experiment.loading import load_config
+    from manifold_oos.reporting.outputs import csv_text
+    from manifold_oos.reporting.own_points import embed_new, pick_arm
+
+    if out is None and not as_json:
+        raise ConfigError("give --out FILE for the coordinates, or --json to print them")
+    experiment = load_config(config, overrides)
+    by_label = {data.label: data for data in experiment.datasets}
+    if dataset is not None and dataset not in by_label:
+        raise ConfigError(f"--dataset {dataset}: not in {config}; there are {', '.join(by_label)}")
+    data = by_label[dataset] if dataset is not None else experiment.datasets[0]
+    picked = pick_arm(experiment, data, arm)
+    result = embed_new(experiment, data, picked, path, data_dir=data_dir)
+    if out is not None:
+        write_text(out, csv_text(result.table))
+    if as_json:
+        points = json.loads(result.table.to_json(orient="records"))
+        click.echo(json.dumps({"arm": picked, "chosen": result.chosen, "points": points}, indent=2, default=str))
+    else:
+        others = [name for name, spec in experiment.arms_of(data).items() if spec.embedding and name != picked]
+        hint = f" (--arm for {', '.join(others)})" if others and arm is None else ""
+        click.echo(f"{out}: {len(result.table)} new points by {picked}{hint}, {result.n_known} known")
