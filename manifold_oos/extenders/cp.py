@@ -23,6 +23,8 @@ Index = NDArray[np.integer]
 MAX_STEPS = 50
 #: Iterations in a row with more change than the least so far that count as divergence.
 PATIENCE = 5
+#: Relative changes that are rounding, whatever ``tol``.
+ROUNDING = 1e-14
 
 
 class CoordinatePropagation(PropagationExtender):
@@ -162,7 +164,7 @@ class CoordinatePropagation(PropagationExtender):
             steps.append(Step(number, coordinates=y[new], values={"change": change}))
             if change < smallest:
                 best, best_number, smallest = (after, g), number, change
-            if change <= self.tol:
+            if change <= max(self.tol, ROUNDING):
                 break
             if share:
                 g = (1 - share) * g + share * (predict @ y)
@@ -177,7 +179,7 @@ class CoordinatePropagation(PropagationExtender):
 
 
 def _warn(message: str) -> None:
-    warnings.warn(f"coordinate propagation {message}", ConvergenceWarning, stacklevel=5)
+    warnings.warn(f"coordinate propagation {message}", ConvergenceWarning, stacklevel=7)
 
 
 def prediction_order(index: Index, known: NDArray[np.bool_]) -> tuple[Index, NDArray[np.bool_]]:
