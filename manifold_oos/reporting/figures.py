@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -13,12 +14,35 @@ from manifold_oos.reporting.curves import curve_figure
 from manifold_oos.reporting.pictures import function_output, gallery_output
 from manifold_oos.reporting.ranks import rank_figure
 from manifold_oos.reporting.results import Results
-from manifold_oos.reporting.statistics import rank_arms
+from manifold_oos.reporting.statistics import Ranking, rank_arms
 from manifold_oos.reporting.tables import SIZE_NAMES, protocol_text
 from manifold_oos.reporting.views import at_each_x, choose, curve_cells
 
 #: Arms that are ranked over fewer data sets than this get no critical-difference diagram by themselves.
 RANKED_DATASETS = 3
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The numbers behind a figure of curves; ``cells`` are those of ``views.curve_cells``."""
+
+    cells: pd.DataFrame
+    x_label: str
+    y_label: str
+    title: str
+    notes: list[str]
+    second: pd.DataFrame | None = None
+    second_label: str = ""
+    log: bool | None = None
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The numbers behind a critical-difference diagram."""
+
+    ranking: Ranking
+    title: str
+    notes: list[str]
 
 
 def figure_outputs(results: Results) -> list[Output]:
@@ -61,7 +85,7 @@ def draw_output(output: Output, results: Results) -> Iterator[tuple[str, Figure]
         File name without suffix, and the figure: one per metric for curves.
     """
     experiment = results.experiment
-    group = [data for data in experiment.datasets if output.dataset is None or data.label in output.dataset]
+    group = _group(output, results)
     if output.kind in ("embedding", "gallery"):
         yield stem_of(output), gallery_output(output, results, group, _title(output))
         return
@@ -72,9 +96,10 @@ def draw_output(output: Output, results: Results) -> Iterator[tuple[str, Figure]
     for metric in metrics:
         stem = stem_of(output) + (f"_{metric}" if len(metrics) > 1 else "")
         if output.kind == "ranks":
-            yield stem, _ranks(output, results, metric, group)
+            ranks = make_ranks(output, results, metric)
+            yield stem, rank_figure(ranks.ranking, title=ranks.title, notes=ranks.notes)
         else:
-            yield stem, _curve(output, results, metric, group)
+            yield stem, curve_figure(**vars(make_curve(output, results, metric)))
 
 
 def stem_of(output: Output) -> str:
@@ -102,9 +127,28 @@ def _rows_of(results: Results, output: Output, metric: str) -> pd.DataFrame:
     return in_order(choose(rows[rows["metric"] == metric], output), results.experiment)
 
 
-def _curve(output: Output, results: Results, metric: str, group: list[Data]) -> Figure:
-    """A metric over size, dimension, parameter or iteration, with a second quantity on the right if asked."""
-    experiment = results.experiment
+def _group(output: Output, results: Results) -> list[Data]:
+    return [data for data in results.experiment.datasets if output.dataset is None or data.label in output.dataset]
+
+
+def make_curve(output: Output, results: Results, metric: str) -> Curve:
+    """A metric over size, dimension, parameter or iteration, with a second quantity if asked.
+
+    Parameters
+    ----------
+    output : Output
+        A figure of kind ``curve`` or ``trace``.
+    results : Results
+        Of an experiment.
+    metric : str
+        What is drawn.
+
+    Returns
+    -------
+    Curve
+        Means and intervals with labels and notes.
+    """
+    experiment, group = results.experiment, _group(output, results)
     x = "step" if output.kind == "trace" else output.x or "size"
     placed = at_each_x(_rows_of(results, output, metric), experiment, x, selection=output.selection)
     panel = ["dataset"] if x == "size" or placed["size"].nunique() < 2 else ["dataset", "size"]
@@ -123,7 +167,7 @@ def _curve(output: Output, results: Results, metric: str, group: list[Data]) -> 
         low, high = int(counts.min()), int(counts.max())
         band = "band: 95 % interval" if high > 1 else "no interval"
         notes.append(f"{low if low == high else f'{low} to {high}'} split{'s' * (high > 1)}, {band}")
-    return curve_figure(
+    return Curve(
         curve_cells(placed, panel),
         x_label=labels.get(x, x.replace("_", " ")),
         y_label=label_of(metric),
@@ -135,9 +179,24 @@ def _curve(output: Output, results: Results, metric: str, group: list[Data]) -> 
     )
 
 
-def _ranks(output: Output, results: Results, metric: str, group: list[Data]) -> Figure:
-    """Average ranks over data sets; a data set with several sizes counts once, with its average."""
-    experiment = results.experiment
+def make_ranks(output: Output, results: Results, metric: str) -> Ranks:
+    """Average ranks over data sets; a data set with several sizes counts once, with its average.
+
+    Parameters
+    ----------
+    output : Output
+        A figure of kind ``ranks``.
+    results : Results
+        Of an experiment.
+    metric : str
+        What the arms are ranked by.
+
+    Returns
+    -------
+    Ranks
+        The ranking with title and notes.
+    """
+    experiment, group = results.experiment, _group(output, results)
     placed = at_each_x(_rows_of(results, output, metric), experiment, "size", selection=output.selection)
     means = placed.groupby(["dataset", "size", "arm"], sort=False)["value"].mean()
     table = means.groupby(["dataset", "arm"], sort=False).mean().unstack("arm")
@@ -150,4 +209,4 @@ def _ranks(output: Output, results: Results, metric: str, group: list[Data]) -> 
         notes.append(f"{dropped} data sets without a result of every arm left out")
     title = _title(output) or f"Ranks by {label_of(metric)}"
     ranking = rank_arms(table, better=better_of(metric))
-    return rank_figure(ranking, title=title, notes=[*notes, *results.notes(group), output.note])
+    return Ranks(ranking, title, [*notes, *results.notes(group), output.note])
