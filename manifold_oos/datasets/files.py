@@ -18,6 +18,8 @@ from manifold_oos.datasets.sources import PartsSource, Source, natural_key, open
 from manifold_oos.datasets.specs import Copy, Spec, spec
 from manifold_oos.errors import DataError
 
+ARCHIVES = (".zip", ".tgz", ".tar.gz", ".tar")
+
 
 @dataclass(frozen=True)
 class Found:
@@ -104,9 +106,9 @@ class FileLoader(Loader):
         """
         for place in search_path(self.data_dir):
             for copy in self.spec().variants[variant].copies:
-                files = [place / name for name in copy.files]
-                if all(file.is_file() for file in files):
-                    sources = [open_source(file) for file in files]
+                files = [_archive(place / name) for name in copy.files]
+                sources = [open_source(file) for file in files if file is not None]
+                if len(sources) == len(files):
                     return Found(sources[0] if len(sources) == 1 else PartsSource(sources), copy)
                 for name in copy.folders:
                     folder = place if place.name == name else place / name
@@ -148,6 +150,13 @@ class FileLoader(Loader):
         found = self.found(variant)
         raw = self.parse(variant, found.source)
         return replace(raw, note=found.copy.note) if found.copy.note else raw
+
+
+def _archive(file: Path) -> Path | None:
+    """The file, or the same archive packed the other way."""
+    stem, _, kind = file.name.partition(".")
+    names = [file.name] if f".{kind}" not in ARCHIVES else [file.name, *(stem + suffix for suffix in ARCHIVES)]
+    return next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
 
 
 @dataclass(frozen=True)
@@ -192,7 +201,8 @@ def pictures(
     compiled = re.compile(rf"(?:.*/)?{pattern}", re.IGNORECASE)
 
     def tokens(member: str) -> dict[str, str] | None:
-        match = compiled.fullmatch(member)
+        junk = any(part.startswith((".", "__MACOSX")) for part in member.split("/"))
+        match = None if junk else compiled.fullmatch(member)
         found = None if match is None else match.groupdict(default="")
         return found if found is not None and keep(found) else None
 

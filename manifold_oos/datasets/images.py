@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from manifold_oos.errors import DataError
 
@@ -49,6 +49,8 @@ def decode(data: bytes, where: str) -> NDArray[np.uint8]:
                 return pixels
     except DataError:
         raise
+    except UnidentifiedImageError as error:
+        raise DataError(f"{where}: not an image of a known format") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"{where}: more pixels than a data set can have ({error})") from error
     except Exception as error:  # Pillow's decoders raise nearly anything on damaged bytes

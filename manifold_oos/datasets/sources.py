@@ -1,5 +1,6 @@
 """Reads the members of an untrusted archive or folder, one after the other and never outside of it."""
 
+import gzip
 import hashlib
 import re
 import tarfile
@@ -18,6 +19,7 @@ MAX_MEMBER = 1 << 26
 MAX_TOTAL = 1 << 33
 """Members, bytes of one, bytes of all when unpacked: several times the largest known set."""
 
+GZIP = b"\x1f\x8b"
 DAMAGE = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
 """What the archive readers raise on damaged files."""
 
@@ -126,19 +128,26 @@ class ZipSource(Source):
 
 
 class TarSource(Source):
-    """A tar archive, compressed or not."""
+    """A tar archive, gzipped or not."""
 
     def identity(self) -> Any:
         """Path, size and time."""
         return _stamp(self.path)
 
     def _members(self, wanted: Callable[[str], bool]) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
-        with tarfile.open(self.path, "r|*") as archive:
+        with self.path.open("rb") as file:
+            gzipped = file.read(2) == GZIP
+        with (
+            gzip.open(self.path) if gzipped else self.path.open("rb") as stream,
+            tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as archive,
+        ):
             for info in archive:
                 if info.isfile():
                     yield info.name, info.size, cast("IO[bytes]", archive.extractfile(info)).read
                 elif not info.isdir() and wanted(info.name):
                     raise DataError(f"{self.where(info.name)}: a link or device instead of a file; do not trust it")
+            while stream.read(1 << 20):  # to the end, where gzip keeps its checksum
+                pass
 
 
 class FolderSource(Source):
@@ -221,10 +230,11 @@ def open_source(path: Path) -> Source:
         return FileSource(path)
     try:
         with path.open("rb") as stream:
-            start = stream.read(4)
+            start = stream.read(2)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({_reason(error)})") from error
-    return ZipSource(path) if start[:2] == b"PK" or path.suffix == ".zip" else TarSource(path)
+    zipped = start == b"PK" or (path.suffix == ".zip" and start != GZIP)
+    return ZipSource(path) if zipped else TarSource(path)
 
 
 def _stamp(path: Path) -> list[Any]:
