@@ -159,7 +159,10 @@ def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None =
         "arms": arms,
         "metrics": metrics,
         "selection": ["best"],
-        "outputs": [{"table": f"sweep of {x}"}, figure | ({"second": "regularity"} if regular else {})],
+        "outputs": [
+            {"table": f"sweep of {x}", "columns": x},
+            figure | ({"second": "regularity"} if regular else {}),
+        ],
     }
     findings = check(tree)
     if findings:

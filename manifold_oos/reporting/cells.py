@@ -15,6 +15,17 @@ from manifold_oos.reporting.published import judge
 from manifold_oos.reporting.statistics import compare, summarize
 
 UNITS = {"fit_seconds": "s", "select_seconds": "s", "milliseconds_per_sample": "ms"}
+LABELS = {
+    "parameter_r2": "R² of the true parameters",
+    "parameter_r2_worst": "R² of the worse true parameter",
+    "parameter_r2_similarity": "R² of the true parameters, similarity",
+    "parameter_r2_similarity_worst": "R² of the worse true parameter, similarity",
+    "regularity": "regularity R̂",
+    "sigma": "σ",
+    "fit_seconds": "time to fit",
+    "select_seconds": "time to choose parameters",
+    "milliseconds_per_sample": "time per new point",
+}
 #: The selection of rows of an arm without a grid: it belongs to every protocol.
 FIXED = "fixed"
 CELL = ["metric", "dataset", "size", "arm", "selection"]
@@ -46,9 +57,7 @@ def label_of(metric: str) -> str:
     'misclassification rate (%)'
     """
     unit = unit_of(metric)
-    words = {"fit_seconds": "time to fit", "select_seconds": "time to choose parameters"}.get(metric)
-    words = words or ("time per new point" if metric == "milliseconds_per_sample" else metric.replace("_", " "))
-    return words + (f" ({unit})" if unit else "")
+    return LABELS.get(metric, metric.replace("_", " ")) + (f" ({unit})" if unit else "")
 
 
 def final_rows(rows: pd.DataFrame) -> pd.DataFrame:

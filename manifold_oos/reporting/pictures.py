@@ -71,7 +71,8 @@ def gallery_output(output: Output, results: Results, group: list[Data], title: s
     if not any(grid):
         raise ConfigError(f"figure {output.figure}: no arm with an embedding to draw")
     dimensions = 3 if output.n_components == [3] or output.kind == "gallery" else 2
-    notes = [*sizes, f"split {output.repetition or 0}", *results.notes(group), output.note]
+    above = "above: known points, below: new points" if output.kind == "gallery" and output.rows is None else ""
+    notes = [above, *sizes, f"split {output.repetition or 0}", *results.notes(group), output.note]
     return cloud_figure(grid, title=title, notes=notes, dimensions=dimensions)
 
 

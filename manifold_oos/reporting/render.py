@@ -8,7 +8,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from manifold_oos.reporting.published import SIGNS
-from manifold_oos.reporting.tables import Entry, Table, interval_text, number_text
+from manifold_oos.reporting.tables import Entry, Table
 
 COLORS = {"matches": "green", "better": "cyan", "worse": "red"}
 _TEX = {
@@ -64,9 +64,9 @@ def markdown(tables: Sequence[Table], *, title: str = "") -> str:
         for line in table.lines:
             cells = [line.arm, line.selection]
             for entry in line.entries:
-                cells.append(_ours(entry, table.metric, bold="**{}**"))
+                cells.append(_ours(entry, table.decimals, bold="**{}**"))
                 if table.has_published:
-                    cells.append(_published(entry, table.metric))
+                    cells.append(_published(entry, table.decimals))
             lines.append([_md(cell) for cell in cells])
         blocks.append("\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n")
         blocks += [f"- {_md(note)}" for note in table.notes]
@@ -109,9 +109,9 @@ def latex(tables: Sequence[Table], *, title: str = "") -> str:
         for line in table.lines:
             cells = [_tex(line.arm), _tex(line.selection)]
             for entry in line.entries:
-                cells.append(_ours(entry, table.metric, bold=r"\textbf{{{}}}", escape=_tex))
+                cells.append(_ours(entry, table.decimals, bold=r"\textbf{{{}}}", escape=_tex))
                 if table.has_published:
-                    cells.append(_tex(_published(entry, table.metric)))
+                    cells.append(_tex(_published(entry, table.decimals)))
             body.append("    " + " & ".join(cells) + r" \\")
         notes = [*table.notes, *([LEGEND] if table.has_published else [])]
         blocks += [
@@ -162,10 +162,10 @@ def rich_table(table: Table) -> RichTable:
     for line in table.lines:
         cells = [Text(line.arm), Text(line.selection)]
         for entry in line.entries:
-            cells.append(Text(_ours(entry, table.metric, bold="{}"), style="bold" if entry.best else ""))
+            cells.append(Text(_ours(entry, table.decimals, bold="{}"), style="bold" if entry.best else ""))
             if table.has_published:
                 cells.append(
-                    Text(_published(entry, table.metric, words=True), style=COLORS.get(entry.verdict, "dim"))
+                    Text(_published(entry, table.decimals, words=True), style=COLORS.get(entry.verdict, "dim"))
                 )
         out.add_row(*cells)
     return out
@@ -175,20 +175,25 @@ def _heading(table: Table) -> str:
     return f"{table.name}: {table.title}" if table.name else table.title
 
 
-def _ours(entry: Entry, metric: str, *, bold: str, escape: Callable[[str], str] = str) -> str:
-    """Our mean and interval, or why there is none."""
-    text = escape(interval_text(entry.mean, entry.half_width, metric) if entry.splits else entry.state or "–")
+def _ours(entry: Entry, decimals: int, *, bold: str, escape: Callable[[str], str] = str) -> str:
+    """Our mean and half its interval, or why there is none."""
+    text = entry.state or "–"
+    if entry.splits:
+        text = f"{entry.mean:.{decimals}f}"
+        if math.isfinite(entry.half_width):
+            text += f" ± {entry.half_width:.{decimals}f}"
+    text = escape(text)
     if entry.best:
         text = bold.format(text)
     return text if entry.tuned else text + escape(" †")
 
 
-def _published(entry: Entry, metric: str, *, words: bool = False) -> str:
+def _published(entry: Entry, decimals: int, *, words: bool = False) -> str:
     """The printed number and the verdict, as a sign or as a word."""
     if not math.isfinite(entry.published):
         return ""
     verdict = entry.verdict if words else SIGNS.get(entry.verdict, "")
-    return f"{number_text(entry.published, metric)} {verdict}".strip()
+    return f"{entry.published:.{decimals}f} {verdict}".strip()
 
 
 def _md(text: str) -> str:

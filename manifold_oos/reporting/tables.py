@@ -7,8 +7,9 @@ from typing import Any
 
 from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Data, Experiment, Output, Protocol, PublishedNumber
-from manifold_oos.reporting.cells import FIXED, find_published, label_of, unit_of
+from manifold_oos.reporting.cells import FIXED, find_published, label_of, make_cells, unit_of
 from manifold_oos.reporting.results import Results
+from manifold_oos.reporting.views import at_each_x, choose
 
 SIZE_NAMES = {
     "train_per_class": "known points per class",
@@ -65,6 +66,15 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def decimals(self) -> int:
+        """Digits after the point: two for percent, else three figures of the largest mean."""
+        if unit_of(self.metric) == "%":
+            return 2
+        means = [abs(entry.mean) for line in self.lines for entry in line.entries if math.isfinite(entry.mean)]
+        largest = max(means, default=0.0)
+        return min(max(2 - math.floor(math.log10(largest)), 0), 9) if largest > 0 else 3
+
+    @property
     def has_published(self) -> bool:
         """Whether any cell has a printed number."""
         return any(math.isfinite(entry.published) for line in self.lines for entry in line.entries)
@@ -92,7 +102,10 @@ def make_tables(results: Results, outputs: Sequence[Output] | None = None) -> li
     tables = []
     for output in wanted:
         sets = [data for data in experiment.datasets if output.dataset is None or data.label in output.dataset]
-        groups = [sets] if "dataset" in (output.columns, output.rows) else [[data] for data in sets]
+        if output.columns not in (None, "size", "dataset"):
+            tables += _parameter_tables(results, output, output.columns, sets)
+            continue
+        groups = [sets] if output.columns == "dataset" else [[data] for data in sets]
         for metric in output.metric or experiment.metrics:
             for group in groups:
                 for protocol in _protocols(results, output):
@@ -140,12 +153,59 @@ def _make_table(results: Results, output: Output, metric: str, group: list[Data]
             lines.append(Line(arm, selections[0] if selections else protocol, entries))
     kind = experiment.split_of(group[0]).kind
     headers = [f"{label} {size:g}" if wide else f"{size:g}" for label, size in columns]
-    name = f"Table {output.table}" if output.table not in (None, "") else ""
     labels = ", ".join(data.label for data in group)
     title = output.title or f"{label_of(metric)} on {labels}, by {SIZE_NAMES[kind]}"
     notes = [*table_notes(experiment, protocol, lines), *results.notes(group)]
     notes += [output.note] if output.note else []
-    return Table(name, title, metric, protocol, columns, headers, lines, notes)
+    return Table(_name(output), title, metric, protocol, columns, headers, lines, notes)
+
+
+def _parameter_tables(results: Results, output: Output, parameter: str, sets: list[Data]) -> list[Table]:
+    """One table per metric, data set and size, with a column for each value of a parameter."""
+    tables = []
+    for metric in output.metric or results.experiment.metrics:
+        for data in sets:
+            for size in results.experiment.split_of(data).sizes:
+                table = _parameter_table(results, output, parameter, metric, data, float(size))
+                if table is not None:
+                    tables.append(table)
+    return tables
+
+
+def _parameter_table(
+    results: Results, output: Output, parameter: str, metric: str, data: Data, size: float
+) -> Table | None:
+    experiment, rows = results.experiment, choose(results.rows, output)
+    rows = rows[(rows["metric"] == metric) & (rows["dataset"] == data.label) & (rows["size"] == size)]
+    placed = at_each_x(rows, experiment, parameter, selection=output.selection)
+    values = sorted(placed["x"].dropna().unique())
+    if not values:
+        return None
+    found: list[dict[str, Any]] = []
+    for value in values:
+        block = placed[(placed["x"] == value) | placed["x"].isna()]
+        cells = make_cells(block.drop(columns="x"), experiment)
+        found.append({str(cell.arm): cell for cell in cells.itertuples()})
+    lines = []
+    for arm in experiment.arms:
+        selections = [column[arm].selection for column in found if arm in column]
+        if selections:
+            key = (metric, data.label, arm, size, FIXED)
+            entries = [_entry(column.get(arm), [], key, set(), results.absent) for column in found]
+            lines.append(Line(arm, selections[0], entries))
+    protocol = next((line.selection for line in lines if line.selection != FIXED), FIXED)
+    split = experiment.split_of(data)
+    words = f"{label_of(metric)} on {data.label}, {SIZE_NAMES[split.kind]} {size:g}"
+    title = f"{output.title or words}, by {parameter.replace('_', ' ')}"
+    headers = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    notes = [*table_notes(experiment, protocol, lines), *results.notes([data])]
+    places = [(data.label, size)] * len(values)
+    return Table(_name(output), title, metric, protocol, places, headers, lines, notes)
+
+
+def _name(output: Output) -> str:
+    """Give "Table 2" for a number, a name as it is."""
+    return f"Table {output.table}" if str(output.table)[:1].isdigit() else str(output.table)
 
 
 def _entry(
@@ -235,36 +295,3 @@ def splits_text(counts: Sequence[int]) -> str:
     if high == 1:
         return "one split, no interval"
     return f"mean of {low if low == high else f'{low} to {high}'} splits ± half the 95 % interval"
-
-
-def number_text(value: float, metric: str) -> str:
-    """A value with the digits that its metric deserves: two decimals for percent, else three figures.
-
-    Examples
-    --------
-    >>> number_text(9.014, "misclassification_rate"), number_text(0.98765, "parameter_r2")
-    ('9.01', '0.988')
-    """
-    return f"{value:.{_decimals(value, metric)}f}"
-
-
-def interval_text(mean: float, half_width: float, metric: str) -> str:
-    """A mean with half its interval, where there is one.
-
-    Examples
-    --------
-    >>> interval_text(9.014, 0.5, "misclassification_rate")
-    '9.01 ± 0.50'
-    """
-    text = number_text(mean, metric)
-    if math.isfinite(half_width):
-        text += f" ± {half_width:.{_decimals(mean, metric)}f}"
-    return text
-
-
-def _decimals(value: float, metric: str) -> int:
-    if unit_of(metric) == "%":
-        return 2
-    if value == 0 or not math.isfinite(value):
-        return 3
-    return min(max(2 - math.floor(math.log10(abs(value))), 0), 9)

@@ -61,7 +61,7 @@ def test_sweep_of_a_parameter_with_a_second_axis():
     output = {"figure": 9, "x": "sigma", "second": "regularity", "metric": "misclassification_rate"}
     (figure,) = draw(output, rows, selection="best").values()
     left, right = figure.axes
-    assert left.get_xscale() == "log" and right.get_ylabel() == "regularity"
+    assert left.get_xscale() == "log" and right.get_ylabel() == "regularity R̂"
     np.testing.assert_allclose(right.lines[0].get_ydata(), [1.0, 0.5, -2.0])
 
 

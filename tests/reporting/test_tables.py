@@ -8,13 +8,13 @@ import subprocess
 
 import pandas as pd
 import pytest
-from reporting_fakes import fake_rows, make_experiment
+from reporting_fakes import fake_rows, make_experiment, swept_rows
 from rich.console import Console
 
 from manifold_oos.errors import ConfigError
 from manifold_oos.reporting.render import latex, markdown, rich_table
 from manifold_oos.reporting.results import Results
-from manifold_oos.reporting.tables import Table, interval_text, make_tables, number_text, protocol_text
+from manifold_oos.reporting.tables import Table, make_tables, protocol_text
 
 PUBLISHED = [
     {"source": "Table 2", "values": {"misclassification_rate": {"digits": {"A": {5: 4.0, 10: 9.0}, "B": 2}}}}
@@ -139,6 +139,20 @@ def test_several_data_sets_in_one_table():
     assert [entry.mean for entry in table.lines[0].entries] == [5.25, 7.5]
 
 
+def test_a_column_for_each_value_of_a_swept_parameter():
+    rows = pd.concat(
+        [
+            swept_rows("A", "digits", 5, {0.5: [9.0, 9.5], 2.0: [4.0, 4.4]}, "extender.sigma"),
+            fake_rows({("B", "digits", 5): [5.0, 5.5]}),
+        ]
+    )
+    table = one_table(rows, selection="best", outputs=[{"table": "sweep", "columns": "sigma"}])
+    assert table.headers == ["0.5", "2"] and "by sigma" in table.title
+    assert [entry.mean for entry in table.lines[0].entries] == [9.25, 4.2]
+    assert [entry.best for entry in table.lines[0].entries] == [False, True]
+    assert [entry.mean for entry in table.lines[1].entries] == [5.25, 5.25]
+
+
 def test_absent_data_show_the_printed_number_and_never_a_substitute(rows):
     data = [{"name": "digits", "split": {"train_per_class": [5, 10]}}]
     experiment = make_experiment(datasets=data, published=PUBLISHED)
@@ -153,9 +167,10 @@ def test_what_was_not_run_says_so(rows):
     assert "not run" in markdown([table])
 
 
-def test_digits_by_metric():
-    assert interval_text(9.014, 0.5, "misclassification_rate") == "9.01 ± 0.50"
-    assert interval_text(9.014, math.nan, "misclassification_rate") == "9.01"
-    assert number_text(0.0012345, "embedding_error") == "0.00123"
-    assert number_text(1234.5, "fit_seconds") in ("1234", "1235")
-    assert number_text(0.0, "embedding_error") == "0.000"
+def test_digits_by_metric(rows):
+    assert one_table(rows).decimals == 2
+    small = rows.assign(metric="embedding_error", value=rows["value"] / 1000)
+    table = one_table(small, metrics=["embedding_error"])
+    assert table.decimals == 4 and "0.0105 ± 0.0006" in markdown([table])
+    large = one_table(rows.assign(metric="fit_seconds", value=rows["value"] * 1000), metrics=["fit_seconds"])
+    assert "| 10500 ± 650 |" in markdown([large])
