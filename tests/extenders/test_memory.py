@@ -37,7 +37,7 @@ def peak(function):
         (Nystrom(), KPCA(n_components=2), 20_000, 64),
         (Nystrom(), Isomap(n_components=2), 20_000, 64),
         (LandmarkExtender(), Isomap(n_components=2), 20_000, 64),
-        (SparseExtender(), None, 120, 4096),
+        (SparseExtender(), None, 200, 1024),
     ],
 )
 def test_many_points(extender, embedding, n, share, monkeypatch):
