@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import osqp
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dgetrf
 from scipy.optimize import linprog
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Array = NDArray[np.floating]
 #: Certified relative duality gap above which a column is solved again by HiGHS.
@@ -168,7 +169,7 @@ def _simplex(A: Array, B: Array, skip: NDArray, error: bool) -> tuple[Array, Arr
     random = np.random.default_rng(0)
     noise = random.uniform(0.5, 1.5, len(A)) * random.choice([-1.0, 1.0], len(A))
     todo = np.flatnonzero(B.any(axis=0))
-    with threadpool_limits(1):  # the matrices are small: a second thread costs more than it gives
+    with _threads().limit(limits=1):  # the matrices are small: a second thread costs more than it gives
         for weight in (1.0,) if error else _PENALTIES:
             atoms = weight * A.T
             left = []
@@ -184,6 +185,11 @@ def _simplex(A: Array, B: Array, skip: NDArray, error: bool) -> tuple[Array, Arr
                     left.append(j)
             todo = np.array(left, dtype=int)
     return a, v
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _starts(atoms: Array, B: Array, skip: NDArray) -> Iterator[tuple[NDArray, NDArray]]:
