@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from manifold_oos.extenders.base import UNLABELLED
+
+Array = NDArray[np.floating]
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -20,3 +28,28 @@ class Classifier(ClassifierMixin, BaseEstimator):
     #: Values that ``moos sweep`` takes for a parameter when none are given.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def _validate(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
+        """Training points and their classes counted from 0; sets ``classes_``."""
+        self._validate_params()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return X, codes
+
+    def _validate_new(
+        self, X: ArrayLike, y: ArrayLike, X_new: ArrayLike | None
+    ) -> tuple[Array, NDArray[np.intp], Array]:
+        """Labelled points, their classes counted from 0, and the new points: rows labelled −1, then X_new."""
+        self._validate_params()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        new = [] if X_new is None else [validate_data(self, X_new, dtype=np.float64, reset=False)]
+        if y.dtype.kind in "if" and (y == UNLABELLED).any():
+            unlabelled = y == UNLABELLED
+            new.insert(0, X[unlabelled])
+            X, y = X[~unlabelled], y[~unlabelled]
+            if not len(y):
+                raise ValueError(f"{self.name}: every label is −1; at least one class needs a labelled point")
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return X, codes, np.vstack(new) if new else np.empty((0, X.shape[1]))

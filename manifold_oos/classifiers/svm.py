@@ -1,0 +1,107 @@
+"""Support vector machine: a point gets the label of the side of the widest margins that it is on."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.svm import SVC
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from manifold_oos.classifiers.base import Classifier
+from manifold_oos.numerics.kernels import Scale, resolve_sigma
+
+
+class SVM(Classifier):
+    r"""Support vector machine that does not mind the scale of its input.
+
+    Coordinates of an embedding can be tiny: eigenvectors of N points have entries of order
+    :math:`1/\sqrt N`. Points are therefore centred and divided by one number, the root of their mean squared
+    distance from the mean, so that C means the same on pixels and on coordinates.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf"}, default="linear"
+        Inner product or :math:`\exp(-\|x - z\|^2 / \sigma^2)`.
+    C : float, default=1000.0
+        Price of a point on the wrong side; the default is a hard margin wherever classes are separable.
+    sigma : float, {"median": f} or "mean_squared", default="mean_squared"
+        Width of the Gaussian kernel, in the units of the input.
+
+    Attributes
+    ----------
+    scale_ : float
+        What the centred points are divided by.
+    sigma_ : float
+        Absolute width, for ``kernel="rbf"``.
+
+    Examples
+    --------
+    >>> SVM().fit([[0.0], [1e-6]], ["a", "b"]).predict([[1e-7], [9e-7]]).tolist()
+    ['a', 'b']
+    """
+
+    name: ClassVar[str] = "svm"
+    grids: ClassVar[Mapping[str, Sequence[Any]]] = {
+        "kernel": ["linear", "rbf"],
+        "C": [0.1, 1.0, 10.0, 100.0, 1000.0],
+        "sigma": [{"median": f} for f in (0.5, 1, 2, 4)],
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"linear", "rbf"})],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "sigma": [Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared"})],
+    }
+
+    def __init__(self, kernel: str = "linear", C: float = 1000.0, sigma: Scale = "mean_squared") -> None:
+        self.kernel = kernel
+        self.C = C
+        self.sigma = sigma
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Find the margins.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training points.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
+        X, codes = self._validate(X, y)
+        if len(self.classes_) < 2:
+            raise ValueError(f"svm needs two classes, but y has one class only: {self.classes_[0]}")
+        self.offset_ = X.mean(axis=0)
+        spread = float(np.sqrt(((X - self.offset_) ** 2).sum(axis=1).mean()))
+        self.scale_ = spread if spread > 0 else 1.0
+        gamma = 1.0
+        if self.kernel == "rbf":
+            self.sigma_ = resolve_sigma(self.sigma, X)
+            gamma = (self.scale_ / self.sigma_) ** 2
+        self._machine = SVC(C=self.C, kernel=self.kernel, gamma=gamma).fit((X - self.offset_) / self.scale_, codes)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Label points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Their labels.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        labels: NDArray = self.classes_[self._machine.predict((X - self.offset_) / self.scale_)]
+        return labels
