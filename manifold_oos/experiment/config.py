@@ -181,10 +181,10 @@ class Arm(Strict):
 
     @model_validator(mode="after")
     def _something(self) -> "Arm":
-        if self.embedding is None and self.classifier is None:
-            raise ValueError("an arm needs an embedding, a classifier, or both")
         if self.extender is not None and self.embedding is None:
             raise ValueError("an extender needs the embedding that it extends")
+        if self.embedding is None and self.classifier is None:
+            raise ValueError("an arm needs an embedding, a classifier, or both")
         if self.batch and (self.embedding is None or self.extender is not None):
             raise ValueError("batch: true goes with an embedding and without an extender")
         return self

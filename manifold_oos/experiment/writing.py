@@ -36,6 +36,9 @@ def plain_config(experiment: Experiment) -> dict[str, Any]:
         Plain values that validate to the same experiment.
     """
     plain: dict[str, Any] = _plain(experiment)
+    for data, written in zip(experiment.datasets, plain["datasets"], strict=True):
+        if data.split is not None:
+            written["split"] = _plain(experiment.split_of(data))
     return plain
 
 

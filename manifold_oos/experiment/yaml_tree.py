@@ -13,6 +13,7 @@ from manifold_oos.errors import ConfigError
 Key = tuple[str | int, ...]
 #: YAML 1.1 takes 1e-3 for a string: it wants a dot and a sign.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
+PLAIN_TAGS = {"str", "int", "float", "bool", "null", "timestamp", "map", "seq"}
 MAX_NODES = 100_000
 
 
@@ -187,7 +188,10 @@ class _Walk:
         self.count += 1
         if self.count > MAX_NODES:
             raise ConfigError(f"{self.file}: more than {MAX_NODES} values (aliases inside aliases?)")
-        self.places.setdefault(path, Place(self.file, node.start_mark.line + 1))
+        line = node.start_mark.line + 1
+        self.places.setdefault(path, Place(self.file, line))
+        if node.tag.removeprefix("tag:yaml.org,2002:") not in PLAIN_TAGS:
+            raise ConfigError(f"{self.file}:{line}: {node.tag}: a config has plain values only")
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
