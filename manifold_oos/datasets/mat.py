@@ -1,26 +1,18 @@
-"""Reads numeric matrices from untrusted MATLAB files; names, types and sizes are checked before content is read."""
+"""Turns the matrices of MATLAB files into images and labels."""
 
-import struct
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import scipy.io
 from numpy.typing import NDArray
 
 from manifold_oos.datasets.base import Raw
+from manifold_oos.datasets.mat5 import Variable, read_variables
 from manifold_oos.errors import DataError
-
-MAX_BYTES = 1 << 29
-"""Bytes of a file's content when unpacked: several times the largest known set."""
-NUMERIC = {"double", "single", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "logical"}
-COMPRESSED = 15
 
 
 def read_mat(path: Path, names: Sequence[str], shapes: Sequence[tuple[int | None, ...]]) -> list[NDArray]:
-    """Read matrices from a MATLAB file (version 4 to 7.2).
+    """Read matrices from a MATLAB file (version 5 to 7.2).
 
     Parameters
     ----------
@@ -36,43 +28,20 @@ def read_mat(path: Path, names: Sequence[str], shapes: Sequence[tuple[int | None
     list of ndarray
         Real, finite matrices.
     """
-    known = _contents(path)
-    for name, shape in zip(names, shapes, strict=True):
+    return _pick(path, read_variables(path), names, shapes)
+
+
+def _pick(
+    path: Path, known: Mapping[str, Variable], names: Sequence[str], shapes: Sequence[tuple[int | None, ...]]
+) -> list[NDArray]:
+    for name in names:
         if name not in known:
             raise DataError(f"{path}: {name}: no such variable; it has {', '.join(known) or 'none'}")
-        found, kind = known[name]
-        if kind not in NUMERIC:
-            raise DataError(f"{path}: {name}: a {kind} array, not numbers")
-        _check_shape(path, name, found, shape)
-    content = _load(path, names)
-    arrays = [np.asarray(content[name]) for name in names]
-    for name, array, shape in zip(names, arrays, shapes, strict=True):
-        if array.dtype.kind not in "uifb":
-            raise DataError(f"{path}: {name}: {array.dtype} values, not real numbers")
-        _check_shape(path, name, array.shape, shape)
-        if not np.isfinite(array).all():
-            raise DataError(f"{path}: {name}: NaN or infinite values")
-    return arrays
-
-
-def variables(path: Path) -> dict[str, str]:
-    """The variables of a MATLAB file and their types, without reading their content.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to str
-        MATLAB's type by name.
-    """
-    return {name: kind for name, (_, kind) in _contents(path).items()}
+    return [_values(path, name, known[name], shape) for name, shape in zip(names, shapes, strict=True)]
 
 
 def read_struct_field(path: Path, name: str, shape: tuple[int | None, ...]) -> NDArray:
-    """The first numeric field of a 1×1 struct that has a shape.
+    """The first numeric field of a single struct.
 
     Parameters
     ----------
@@ -88,15 +57,11 @@ def read_struct_field(path: Path, name: str, shape: tuple[int | None, ...]) -> N
     ndarray
         The field's matrix.
     """
-    record = np.asarray(_load(path, [name])[name])
-    if record.dtype.names is None or record.size != 1:
-        raise DataError(f"{path}: {name}: not a single struct")
-    for field in record.dtype.names:
-        value = np.asarray(record.flat[0][field])
-        if value.dtype.kind in "uif" and len(value.shape) == len(shape):
-            _check_shape(path, f"{name}.{field}", value.shape, shape)
-            return value
-    raise DataError(f"{path}: {name}: no numeric field among {', '.join(record.dtype.names)}")
+    fields = read_variables(path)[name].fields
+    for field, variable in fields.items():
+        if variable.values is not None:
+            return _values(path, f"{name}.{field}", variable, shape)
+    raise DataError(f"{path}: {name}: no numeric field among {', '.join(fields) or 'none'}")
 
 
 def labelled_images(path: Path, class_name: Callable[[int], str], size: tuple[int, int] = (32, 32)) -> Raw:
@@ -116,8 +81,9 @@ def labelled_images(path: Path, class_name: Callable[[int], str], size: tuple[in
     Raw
         Upright images in the order of the file.
     """
-    names = ("X", "Y") if "X" in variables(path) else ("fea", "gnd")
-    values, ones = read_mat(path, names, [(None, size[0] * size[1]), (None, 1)])
+    known = read_variables(path)
+    names = ("X", "Y") if "X" in known else ("fea", "gnd")
+    values, ones = _pick(path, known, names, [(None, size[0] * size[1]), (None, 1)])
     if len(ones) != len(values):
         raise DataError(f"{path}: {names[1]}: {len(ones)} labels for {len(values)} images in {names[0]}")
     labels = zero_based(ones.ravel(), f"{path}: {names[1]}")
@@ -200,62 +166,15 @@ def zero_based(labels: NDArray, where: str) -> NDArray[np.int64]:
     return labels.astype(np.int64) - 1
 
 
-def _contents(path: Path) -> dict[str, tuple[tuple[int, ...], str]]:
-    try:
-        _check_inflated(path)
-        found = scipy.io.whosmat(path)
-    except DataError:
-        raise
-    except NotImplementedError as error:
-        raise DataError(f"{path}: a version 7.3 file; save it with -v7") from error
-    except Exception as error:  # SciPy's reader raises nearly anything on damaged bytes
-        raise DataError(f"{path}: not a readable MATLAB file ({_reason(error)})") from error
-    known = {name: (tuple(int(length) for length in shape), kind) for name, shape, kind in found}
-    for name, (shape, _) in known.items():
-        if np.prod([float(length) for length in shape]) * 8 > MAX_BYTES:
-            raise DataError(f"{path}: {name}: {shape} is more than {MAX_BYTES} bytes")
-    return known
-
-
-def _load(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = scipy.io.loadmat(path, variable_names=list(names))
-    except Exception as error:  # as above
-        raise DataError(f"{path}: truncated or damaged ({_reason(error)}); get the file again") from error
-    missing = [name for name in names if name not in content]
-    if missing:
-        raise DataError(f"{path}: {missing[0]}: no such variable")
-    return content
-
-
-def _check_inflated(path: Path) -> None:
-    """Refuse a version 5 file whose compressed elements unpack to more than the limit."""
-    with path.open("rb") as stream:
-        header = stream.read(128)
-        order = {b"IM": "<", b"MI": ">"}.get(header[126:128])
-        total = 0
-        while order and len(tag := stream.read(8)) == 8:
-            kind, length = struct.unpack(f"{order}II", tag)
-            if kind != COMPRESSED:
-                total += length
-                stream.seek(length, 1)
-            else:
-                inflate = zlib.decompressobj()
-                data = stream.read(length)
-                while data and not inflate.eof and total <= MAX_BYTES:
-                    total += len(inflate.decompress(data, 1 << 20))
-                    data = inflate.unconsumed_tail
-            if total > MAX_BYTES:
-                raise DataError(f"{path}: unpacks to more than {MAX_BYTES} bytes")
-
-
-def _check_shape(path: Path, name: str, found: tuple[int, ...], shape: tuple[int | None, ...]) -> None:
-    if len(found) != len(shape) or any(s is not None and s != f for f, s in zip(found, shape, strict=False)):
+def _values(path: Path, name: str, variable: Variable, shape: tuple[int | None, ...]) -> NDArray:
+    found = variable.shape
+    if variable.values is None:
+        raise DataError(f"{path}: {name}: a {variable.kind} array, not real numbers")
+    if len(found) != len(shape) or any(s is not None and s != f for f, s in zip(found, shape, strict=True)):
         wanted = "×".join("n" if length is None else str(length) for length in shape)
         raise DataError(f"{path}: {name}: {'×'.join(map(str, found))} instead of {wanted}")
-    if 0 in found:
+    if variable.values.size == 0:
         raise DataError(f"{path}: {name}: empty")
-
-
-def _reason(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+    if not np.isfinite(variable.values).all():
+        raise DataError(f"{path}: {name}: NaN or infinite values")
+    return variable.values

@@ -4,7 +4,8 @@ import numpy as np
 
 from manifold_oos.datasets.base import Raw
 from manifold_oos.datasets.files import FileLoader
-from manifold_oos.datasets.mat import column_major, pixels, read_mat, read_struct_field, variables
+from manifold_oos.datasets.mat import column_major, pixels, read_mat, read_struct_field
+from manifold_oos.datasets.mat5 import read_variables
 from manifold_oos.datasets.preprocess import COMMON
 from manifold_oos.datasets.sources import Source
 
@@ -38,12 +39,12 @@ class Teapot(FileLoader):
             (rows,) = read_mat(path, ["teapotImages"], [(None, GRAY_SIZE[0] * GRAY_SIZE[1])])
             images = column_major(rows, GRAY_SIZE)
         else:
-            kinds = variables(path)
-            name = "Input" if "Input" in kinds else "teapotImages"
+            known = read_variables(path)
+            name = "Input" if "Input" in known else "teapotImages"
             shape = (3 * COLOR_SIZE[0] * COLOR_SIZE[1], None)
             columns = (
                 read_struct_field(path, name, shape)
-                if kinds.get(name) == "struct"
+                if name in known and known[name].kind == "struct"
                 else read_mat(path, [name], [shape])[0]
             )
             channels = columns.T.reshape(-1, 3, *COLOR_SIZE)

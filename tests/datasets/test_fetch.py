@@ -1,4 +1,4 @@
-"""Downloads from a real HTTP server on loopback: good, redirected, broken off, wrong; nothing half-written stays."""
+"""Downloads from a real HTTP server on loopback: good, redirected, broken off, wrong; nothing half-written."""
 
 import hashlib
 import threading
