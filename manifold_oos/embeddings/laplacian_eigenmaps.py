@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.basis_pursuit import basis_pursuit
-from manifold_oos.numerics.eigen import smallest_eigenpairs
+from manifold_oos.numerics.eigen import fix_signs, largest_eigenpairs, smallest_eigenpairs
 from manifold_oos.numerics.graphs import (
     ball_weights,
     connect_weights,
@@ -135,14 +136,29 @@ class LaplacianEigenmaps(Embedding):
             W = l1_weights(X)
             scale = W.data.mean()
         W = connect_weights(W, X, self.sigma_, self.disconnected, scale)
-        L, self.degrees_ = laplacian(W)
-        constant = np.ones((len(X), 1))
-        self.eigenvalues_, Z = smallest_eigenpairs(
-            L, self.n_components, self.degrees_, null=constant, semidefinite=True
-        )
+        self.eigenvalues_, Z = self._solve_dense(W) if self.graph == "full" else self._solve_sparse(W)
         self.extension_eigenvalues_ = 1 - self.eigenvalues_
         self._train = X
         return Z
+
+    def _solve_sparse(self, W: sparse.csr_array) -> tuple[Array, Array]:
+        L, self.degrees_ = laplacian(W)
+        constant = np.ones((W.shape[0], 1))
+        return smallest_eigenpairs(L, self.n_components, self.degrees_, null=constant, semidefinite=True)
+
+    def _solve_dense(self, W: Array) -> tuple[Array, Array]:
+        """Through the largest pairs of D^(-1/2) W D^(-1/2), of which few stand out and none needs an inverse."""
+        self.degrees_ = W.sum(axis=1)
+        root = np.sqrt(self.degrees_)
+        constant = root / np.linalg.norm(root)
+        if self.n_components >= len(W):
+            raise ValueError(f"n_components={self.n_components} needs more than n_samples = {len(W)} points")
+        S = W / root
+        S /= root[:, None]
+        # The eigenvalue 1 of the constant goes below the others, which are at least −1.
+        S -= 3 * np.outer(constant, constant)
+        values, V = largest_eigenpairs(S, self.n_components)
+        return 1 - values, fix_signs(V / root[:, None])
 
     def extension_kernel(self, X: ArrayLike) -> Array:
         r"""The data-dependent kernel of the Nyström extension of [3]_.

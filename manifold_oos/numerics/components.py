@@ -32,7 +32,7 @@ def count_components(graph: Weights) -> int:
     int
         Number of components, which is also the dimension of the null space of the Laplacian.
     """
-    return int(connected_components(graph, directed=False)[0])
+    return _components(graph)[0]
 
 
 def component_links(graph: Weights, X: Array, disconnected: str = "connect") -> tuple[Index, Index, Array]:
@@ -54,7 +54,7 @@ def component_links(graph: Weights, X: Array, disconnected: str = "connect") -> 
     distance : ndarray of shape (m,)
         Their distances.
     """
-    count, part = connected_components(graph, directed=False)
+    count, part = _components(graph)
     if count > 1:
         message = f"the neighbour graph has {count} components"
         if disconnected == "error":
@@ -76,6 +76,14 @@ def component_links(graph: Weights, X: Array, disconnected: str = "connect") -> 
         count, part = connected_components(pattern + joined, directed=False)
     pairs = np.array(list(links), dtype=np.intp).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1], np.array(list(links.values()))
+
+
+def _components(graph: Weights) -> tuple[int, Index]:
+    """Number of components and the component of each point."""
+    if not sparse.issparse(graph) and (np.count_nonzero(graph, axis=1) >= len(graph) - 1).any():
+        return 1, np.zeros(len(graph), dtype=np.intp)  # a point joined with all others
+    count, part = connected_components(graph, directed=False)
+    return int(count), part
 
 
 def _pattern(graph: Weights) -> sparse.csr_array:

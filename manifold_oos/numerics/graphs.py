@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 from manifold_oos.numerics.basis_pursuit import basis_pursuit
 from manifold_oos.numerics.components import component_links, count_components
 from manifold_oos.numerics.components import connect_components as connect_components
-from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances
+from manifold_oos.numerics.kernels import gaussian_kernel, kernel_matrix, squared_distances
 
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
@@ -194,7 +194,7 @@ def full_weights(X: Array, sigma: float | None = None) -> Array:
         Symmetric, zero diagonal.
     """
     n = len(X)
-    W = np.ones((n, n)) if sigma is None else gaussian_kernel(squared_distances(X), sigma)
+    W = np.ones((n, n)) if sigma is None else kernel_matrix(X, sigma=sigma)
     np.fill_diagonal(W, 0)
     return W
 

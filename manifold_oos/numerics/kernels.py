@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics.pairwise import euclidean_distances
 
 from manifold_oos.errors import ConfigError
@@ -12,6 +12,8 @@ from manifold_oos.errors import ConfigError
 Array = NDArray[np.floating]
 #: A kernel width: a number, {"median": f} for f median training distances, or "mean_squared".
 Scale = float | Mapping[str, float] | str
+#: Up to so many features each pair once is faster than all pairs by a matrix product.
+PAIRWISE_FEATURES = 24
 
 
 def squared_distances(X: Array, Z: Array | None = None) -> Array:
@@ -53,8 +55,8 @@ def gaussian_kernel(squared: Array, sigma: float) -> Array:
     >>> float(gaussian_kernel(np.array([[0.0]]), 2.0)[0, 0])
     1.0
     """
-    values: Array = np.exp(squared / -(sigma**2))
-    return values
+    values: Array = squared / -(sigma**2)
+    return np.exp(values, out=values)
 
 
 def median_distance(X: Array) -> float:
@@ -166,6 +168,10 @@ def kernel_matrix(
     >>> kernel_matrix(np.array([[1.0], [2.0]]), kernel="polynomial", degree=2).tolist()
     [[4.0, 9.0], [9.0, 25.0]]
     """
+    if kernel == "rbf" and Z is None and X.shape[1] <= PAIRWISE_FEATURES:
+        values: Array = squareform(gaussian_kernel(pdist(X, "sqeuclidean"), sigma))
+        np.fill_diagonal(values, 1)
+        return values
     if kernel == "rbf":
         return gaussian_kernel(squared_distances(X, Z), sigma)
     products: Array = X @ (X if Z is None else Z).T
@@ -193,4 +199,6 @@ def center_kernel(K: Array, means: Array) -> Array:
     >>> center_kernel(K, K.mean(axis=0)).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    return K - K.mean(axis=1, keepdims=True) - means + means.mean()
+    centred: Array = K - (K.mean(axis=1, keepdims=True) - means.mean())
+    centred -= means
+    return centred

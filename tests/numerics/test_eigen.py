@@ -155,3 +155,23 @@ def test_largest_pairs_match_lapack(n):
     values, V = largest_eigenpairs((A + A.T) / 2, 3)
     np.testing.assert_allclose(values, spectrum[:-4:-1], atol=1e-10)
     equal_up_to_sign(V, Q[:, :-4:-1])
+
+
+def test_flat_spectrum_is_solved_all_the_same():
+    rng = np.random.default_rng(7)
+    Q = np.linalg.qr(rng.standard_normal((300, 300)))[0]
+    spectrum = 1 + 1e-7 * np.arange(300)
+    A = (Q * spectrum) @ Q.T
+    values, V = largest_eigenpairs((A + A.T) / 2, 2)
+    np.testing.assert_allclose(values, spectrum[:-3:-1], rtol=1e-12)
+    equal_up_to_sign(V, Q[:, :-3:-1], atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [300, 1000])
+def test_double_eigenvalues_of_a_large_ring_are_all_found(n):
+    ring, _ = path_laplacian(n)
+    ring = ring.tolil()
+    ring[0, n - 1] = ring[n - 1, 0] = -1
+    ring[0, 0] = ring[n - 1, n - 1] = 2
+    values, _ = smallest_eigenpairs(ring.tocsr(), 6, null=np.ones((n, 1)), semidefinite=True)
+    np.testing.assert_allclose(values, np.repeat(2 - 2 * np.cos(2 * np.pi * np.arange(1, 4) / n), 2), rtol=1e-8)

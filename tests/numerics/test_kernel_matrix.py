@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.preprocessing import KernelCenterer
+
+from manifold_oos.numerics.kernels import center_kernel, kernel_matrix
+
+
+@pytest.mark.parametrize("D", [3, 40])
+def test_kernels_match_scikit_learn(D):
+    rng = np.random.default_rng(0)
+    X, Z = rng.standard_normal((20, D)), rng.standard_normal((7, D))
+    for other in (None, Z):
+        rbf = rbf_kernel(X, other, gamma=1 / 4)
+        np.testing.assert_allclose(kernel_matrix(X, other, sigma=2.0), rbf, rtol=1e-9, atol=1e-14)
+        polynomial = polynomial_kernel(X, other, degree=2, gamma=1, coef0=1)
+        np.testing.assert_allclose(kernel_matrix(X, other, kernel="polynomial", degree=2), polynomial)
+        linear = X @ (X if other is None else other).T
+        np.testing.assert_allclose(kernel_matrix(X, other, kernel="linear"), linear)
+
+
+def test_centring_matches_scikit_learn():
+    rng = np.random.default_rng(1)
+    X, Z = rng.standard_normal((20, 3)), rng.standard_normal((7, 3))
+    K, K_new = kernel_matrix(X), kernel_matrix(Z, X)
+    centerer = KernelCenterer().fit(K)
+    np.testing.assert_allclose(center_kernel(K, K.mean(axis=0)), centerer.transform(K), atol=1e-12)
+    np.testing.assert_allclose(center_kernel(K_new, K.mean(axis=0)), centerer.transform(K_new), atol=1e-12)
