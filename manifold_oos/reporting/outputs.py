@@ -260,7 +260,11 @@ def print_results(results: Results, console: Console) -> None:
         Where to print.
     """
     for table in make_tables(results):
-        console.print(rich_table(table))
+        shown = rich_table(table)
+        width = console.width
+        if not console.is_terminal:  # a log has no edge
+            width = max(width, console.measure(shown, options=console.options.update(max_width=10_000)).maximum)
+        console.print(shown, width=width, crop=False)
         console.print()
     print_claims(results.claims, console)
 

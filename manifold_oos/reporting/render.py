@@ -4,6 +4,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -132,7 +134,7 @@ def latex(tables: Sequence[Table], *, title: str = "") -> str:
     return "\n".join(blocks) + "\n"
 
 
-def rich_table(table: Table) -> RichTable:
+def rich_table(table: Table) -> Group:
     """A table for the terminal.
 
     Parameters
@@ -142,33 +144,25 @@ def rich_table(table: Table) -> RichTable:
 
     Returns
     -------
-    rich.table.Table
-        Verdicts in colour and in words; notes as the caption.
+    rich.console.Group
+        Title, table with the printed number below ours (verdicts in colour and in words), notes.
     """
-    out = RichTable(
-        title=_heading(table),
-        caption="\n".join(table.notes),
-        title_justify="left",
-        caption_justify="left",
-        title_style="bold",
-        caption_style="dim",
-    )
+    out = RichTable(box=SIMPLE_HEAD, pad_edge=False)
     out.add_column("arm", no_wrap=True)
     out.add_column("selection", style="dim")
     for header in table.headers:
-        out.add_column(header, justify="right", no_wrap=True)
-        if table.has_published:
-            out.add_column("published", justify="right", no_wrap=True)
+        out.add_column(header, justify="right")
     for line in table.lines:
         cells = [Text(line.arm), Text(line.selection)]
         for entry in line.entries:
-            cells.append(Text(_ours(entry, table.decimals, bold="{}"), style="bold" if entry.best else ""))
-            if table.has_published:
-                cells.append(
-                    Text(_published(entry, table.decimals, words=True), style=COLORS.get(entry.verdict, "dim"))
-                )
+            cell = Text(_ours(entry, table.decimals, bold="{}"), style="bold" if entry.best else "")
+            printed = _published(entry, table.decimals, words=True)
+            if printed:
+                cell.append("\n" + printed, style=COLORS.get(entry.verdict, "dim") + " not bold")
+            cells.append(cell)
         out.add_row(*cells)
-    return out
+    notes = [*table.notes, *(["below ours: the published number and how ours stands to it"] * table.has_published)]
+    return Group(Text(_heading(table), style="bold"), out, *(Text(f"  {note}", style="dim") for note in notes))
 
 
 def _heading(table: Table) -> str:
