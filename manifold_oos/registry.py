@@ -8,9 +8,13 @@ import importlib
 import inspect
 import pkgutil
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from sklearn.base import clone
 
 from manifold_oos.errors import ConfigError
 
@@ -69,6 +73,40 @@ def find(kind: str, name: str) -> type:
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(classes)}"
         raise ConfigError(f"{name}: no such name among the {kind}; {hint} (moos list {kind})")
     return classes[name]
+
+
+def build(kind: str, method: Any) -> Any:
+    """An unfitted method from the way a config or a caller writes it.
+
+    Parameters
+    ----------
+    kind : {"embeddings", "extenders", "classifiers"}
+        What kind of method is meant.
+    method : str, mapping or estimator
+        A name, ``{"name": ..., parameter: value}``, or an instance, which is cloned.
+
+    Returns
+    -------
+    estimator
+        Unfitted.
+
+    Examples
+    --------
+    >>> build("classifiers", {"name": "nn", "n_neighbors": 3})
+    NearestNeighbor(n_neighbors=3)
+    """
+    if isinstance(method, str):
+        return find(kind, method)()
+    if not isinstance(method, Mapping):
+        return clone(method)
+    if not isinstance(method.get("name"), str):
+        raise ConfigError(f"{dict(method)!r}: says not which of the {kind} is meant; add its name")
+    cls = find(kind, method["name"])
+    parameters = {key: value for key, value in method.items() if key != "name"}
+    try:
+        return cls(**parameters)
+    except TypeError as error:
+        raise ConfigError(f"{method['name']}: {error} (moos describe {method['name']})") from error
 
 
 def import_class(path: str) -> type:
