@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -113,12 +114,23 @@ def _sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _prune(folder: Path) -> None:
-    """Remove what killed processes left a day ago and, past the limit, the entries unused for longest."""
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left half written a day ago.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they wrote.
+    """
     for part in folder.glob(".part-*"):
         with suppress(OSError):
             if part.stat().st_mtime < time.time() - 86400:
-                part.unlink()
+                shutil.rmtree(part) if part.is_dir() else part.unlink()
+
+
+def _prune(folder: Path) -> None:
+    """Remove leftovers and, past the limit, the entries unused for longest."""
+    remove_leftovers(folder)
     with suppress(OSError):  # another process may prune at the same time
         used = sorted((card.stat().st_mtime, card) for card in folder.glob("*.json"))
         sizes = {card: card.with_suffix(".npy").stat().st_size for _, card in used}

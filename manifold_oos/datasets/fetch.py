@@ -11,6 +11,7 @@ import requests
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from manifold_oos import datasets
+from manifold_oos.datasets.cache import remove_leftovers
 from manifold_oos.datasets.files import FileLoader, download_dir, search_path
 from manifold_oos.datasets.sources import PartsSource, open_source
 from manifold_oos.datasets.specs import Copy
@@ -71,6 +72,7 @@ def download(
         raise DataError(missing(loader, variant, data_dir=data_dir))
     target = download_dir()
     target.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(target)
     with tempfile.TemporaryDirectory(dir=target, prefix=".part-") as staging:
         hashes = copy.sha256 or [None] * len(copy.files)
         try:

@@ -1,7 +1,9 @@
 """Downloads from a real HTTP server on loopback: good, redirected, broken off, wrong; nothing half-written."""
 
 import hashlib
+import os
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -142,6 +144,16 @@ def test_wrong_content_where_only_the_fingerprint_is_known(server, describe):
     with pytest.raises(DataError, match=r"download failed: .*other content"):
         load("coil20")
     assert in_downloads() == []
+
+
+def test_what_a_killed_download_left_is_never_read_and_removed_after_a_day(server, describe):
+    describe()
+    left = download_dir() / ".part-killed"
+    left.mkdir(parents=True)
+    (left / "coil-20-proc.zip").write_bytes(server.content[:100])
+    os.utime(left, (time.time() - 90_000,) * 2)
+    assert len(load("coil20")) == 4
+    assert in_downloads() == ["coil-20-proc.zip"]
 
 
 def test_right_fingerprint(server, describe):
