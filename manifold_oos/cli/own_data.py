@@ -40,7 +40,7 @@ def new(data: str, label: str | None, out: Path) -> None:
         options |= {"gray": True, "size": _image_size(Path(path)), "normalize": "unit"}
     else:
         column = int(label) if label is not None and label.lstrip("-").isdigit() else label
-        options |= ({"label": column} if column is not None else {}) | {"normalize": "standard"}
+        options |= ({"label_column": column} if column is not None else {}) | {"normalize": "standard"}
     found = datasets.load(kind, **options)
     text = config_text(kind, options, found)
     out.parent.mkdir(parents=True, exist_ok=True)

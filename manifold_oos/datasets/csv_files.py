@@ -15,6 +15,10 @@ from manifold_oos.errors import DataError
 Array = NDArray[np.floating]
 
 
+#: The option of the loader behind each use of a text column.
+OPTIONS = {"label": "label_column", "id": "id"}
+
+
 def read_csv(
     file: Path, texts: Mapping[str, str | int], optional: str | None = None
 ) -> tuple[Array, dict[str, list[str]]]:
@@ -58,7 +62,7 @@ def read_csv(
         numbers = _numbers([cells[column] for column in columns])
         if numbers is None:
             wrong = next(column for column in columns if not math.isfinite(_number(cells[column])))
-            what = f"{cells[wrong]!r} is not a finite number (text columns: label, id)"
+            what = f"{cells[wrong]!r} is not a finite number (text columns: label_column, id)"
             raise DataError(f"{_where(file, line, wrong, header)}: {what}")
         values.extend(numbers)
         for use, at in place.items():
@@ -142,12 +146,12 @@ def _position(
     """Position of a column from 0; None if it is not there and need not be."""
     if isinstance(column, int):
         if not -width <= column < width:
-            raise DataError(f"{file}: no column {column} (table.{use}); it has {width}, counted from 0")
+            raise DataError(f"{file}: no column {column} (table.{OPTIONS[use]}); it has {width}, counted from 0")
         return column % width
     names = header or []
     if names.count(column) > 1:
-        raise DataError(f"{file}: {names.count(column)} columns are named {column!r} (table.{use})")
+        raise DataError(f"{file}: {names.count(column)} columns are named {column!r} (table.{OPTIONS[use]})")
     if column not in names and needed:
         some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        raise DataError(f"{file}: no column {column!r} (table.{use}) in its first line; there are {some}")
+        raise DataError(f"{file}: no column {column!r} (table.{OPTIONS[use]}) in its first line; there are {some}")
     return names.index(column) if column in names else None

@@ -158,7 +158,7 @@ def _stream(file: Path, key: str | int | None) -> Iterator[tuple[IO[bytes], int]
     known = keys(file)
     if key not in known:
         raise DataError(
-            f"{file}: no array {key!r} in it; there are {', '.join(known[:8])} (table.features, table.label)"
+            f"{file}: no array {key!r} in it; there are {', '.join(known[:8])} (table.features, table.label_column)"
         )
     with zipfile.ZipFile(file) as archive:
         info = archive.getinfo(f"{key}.npy")

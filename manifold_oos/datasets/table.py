@@ -31,11 +31,11 @@ class Table(Loader):
             raise ConfigError("table.path: give the CSV, NPY or NPZ file of your features")
         if not isinstance(full["labelled"], bool):
             raise ConfigError(f"table.labelled: {full['labelled']!r} is none of true, false")
-        for key in ("label", "id"):
+        for key in ("label_column", "id"):
             if isinstance(full[key], bool) or not isinstance(full[key], str | int | None):
                 raise ConfigError(f"table.{key}: {full[key]!r} is neither a column's name nor its position from 0")
-        if full["label"] is not None and full["labels_file"] is not None:
-            raise ConfigError("table: give label or labels_file, not both")
+        if full["label_column"] is not None and full["labels_file"] is not None:
+            raise ConfigError("table: give label_column or labels_file, not both")
         return full
 
     def read(
@@ -43,7 +43,7 @@ class Table(Loader):
         variant: str,
         *,
         path: str | Path = "",
-        label: Column = None,
+        label_column: Column = None,
         labels_file: str | Path | None = None,
         id: Column = None,
         features: str | None = None,
@@ -58,7 +58,7 @@ class Table(Loader):
         path : path
             The file. A CSV may have a header: the first line is one if a column is asked for by name, or if none
             of its cells is a number.
-        label : str or int, optional
+        label_column : str or int, optional
             Column of the labels: its name, or its position from 0 (negative from the end); in an NPZ, the key of
             the array of labels.
         labels_file : path, optional
@@ -68,7 +68,7 @@ class Table(Loader):
         features : str, optional
             Key of the features in an NPZ; may be left out if it has a single array, or one named X.
         labelled : bool, default=True
-            False for new points: no labels are looked for, and a column ``label`` is left out if it is there.
+            False for new points: no labels are looked for, and that column is left out if it is there.
 
         Returns
         -------
@@ -77,11 +77,11 @@ class Table(Loader):
         """
         file = existing(path)
         if file.suffix.lower() in (".npy", ".npz"):
-            rows, labels, names = _from_numpy(file, label, id, features, labelled)
+            rows, labels, names = _from_numpy(file, label_column, id, features, labelled)
         elif features is not None:
             raise ConfigError(f"table.features: {file} is no NPZ file and has no keys")
         else:
-            rows, labels, names = _from_csv(file, label, id, labelled)
+            rows, labels, names = _from_csv(file, label_column, id, labelled)
         if labels_file is not None and labelled:
             labels = _labels_beside(existing(labels_file), len(rows), file)
         if labels is None:
@@ -132,7 +132,7 @@ def _from_numpy(file: Path, label: Column, id: Column, features: str | None, lab
         return rows, texts.get("label"), texts.get("id", ())
     if features is not None or isinstance(label, str) or id is not None:
         raise ConfigError(
-            f"table: {file} is an NPY file, which has no names; give label as a position, or labels_file"
+            f"table: {file} is an NPY file, which has no names; give label_column as a position, or labels_file"
         )
     rows = numpy_files.numbers(file)
     if label is None:

@@ -32,14 +32,17 @@ def iris(tmp_path):
 
 
 def test_csv_with_a_header(iris):
-    data = load("table", path=iris, label="kind", id="plant")
+    data = load("table", path=iris, label_column="kind", id="plant")
     np.testing.assert_array_equal(data.X, ROWS)
     assert data.class_names == ("setosa", "virginica")
     assert data.y.tolist() == [1, 0, 0, 1]
     assert data.names == ("p1", "p2", "p3", "p4")
     assert data.image_shape is None
-    assert load("table", path=iris, label=-1, id=0).fingerprint == data.fingerprint
-    assert load("table", path=iris, label="kind", id="plant", classes=["setosa"]).X.tolist() == [[3, 4], [5, 6]]
+    assert load("table", path=iris, label_column=-1, id=0).fingerprint == data.fingerprint
+    assert load("table", path=iris, label_column="kind", id="plant", classes=["setosa"]).X.tolist() == [
+        [3, 4],
+        [5, 6],
+    ]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -48,7 +51,7 @@ def test_csv_without_a_header(tmp_path, delimiter):
     file.write_bytes(
         b"\xef\xbb\xbf" + "\r\n".join(f"{a}{delimiter} {b}{delimiter}{a > 4}" for a, b in ROWS).encode()
     )
-    data = load("table", path=file, label=2)
+    data = load("table", path=file, label_column=2)
     np.testing.assert_array_equal(data.X, ROWS)
     assert data.class_names == ("False", "True")
     assert data.y.tolist() == [0, 0, 1, 1]
@@ -58,7 +61,7 @@ def test_csv_without_a_header(tmp_path, delimiter):
 def test_numeric_labels_are_in_the_order_of_numbers(tmp_path):
     file = tmp_path / "numbers.csv"
     file.write_text("10,1\n9,2\n10,3\n")
-    data = load("table", path=file, label=0)
+    data = load("table", path=file, label_column=0)
     assert data.class_names == ("9", "10")
     assert data.y.tolist() == [1, 0, 1]
 
@@ -86,7 +89,7 @@ def test_npy_of_any_number_type(tmp_path, dtype):
 
 def test_npy_with_a_label_column(tmp_path):
     np.save(tmp_path / "X.npy", np.column_stack([ROWS, [2, 1, 1, 2]]))
-    data = load("table", path=tmp_path / "X.npy", label=-1)
+    data = load("table", path=tmp_path / "X.npy", label_column=-1)
     np.testing.assert_array_equal(data.X, ROWS)
     assert data.class_names == ("1", "2")
 
@@ -95,7 +98,7 @@ def test_npy_with_a_label_column(tmp_path):
 def test_npz(tmp_path, save_npz):
     file = tmp_path / "set.npz"
     save_npz(file, X=ROWS, Z=2 * ROWS, y=np.array(["b", "a", "a", "b"]), who=np.arange(4))
-    data = load("table", path=file, label="y", id="who")
+    data = load("table", path=file, label_column="y", id="who")
     np.testing.assert_array_equal(data.X, ROWS)
     assert data.y.tolist() == [1, 0, 0, 1]
     assert data.names == ("0", "1", "2", "3")
@@ -106,19 +109,19 @@ def test_npz(tmp_path, save_npz):
 
 def test_the_same_rows_have_the_same_fingerprint(tmp_path, iris):
     np.savez(tmp_path / "set.npz", X=ROWS, y=np.array([1, 0, 0, 1]))
-    from_npz = load("table", path=tmp_path / "set.npz", label="y")
-    assert load("table", path=iris, label="kind", id="plant").fingerprint == from_npz.fingerprint
+    from_npz = load("table", path=tmp_path / "set.npz", label_column="y")
+    assert load("table", path=iris, label_column="kind", id="plant").fingerprint == from_npz.fingerprint
 
 
 def test_new_points_need_no_labels(tmp_path, iris):
     new = tmp_path / "new.csv"
     new.write_text("plant,length,width\nq1,1,2\n")
-    data = load("table", path=new, label="kind", id="plant", labelled=False)
+    data = load("table", path=new, label_column="kind", id="plant", labelled=False)
     assert data.y is None
     assert data.names == ("q1",)
     np.testing.assert_array_equal(data.X, [[1, 2]])
-    np.testing.assert_array_equal(load("table", path=iris, label="kind", id="plant", labelled=False).X, ROWS)
-    assert load("table", path=new, label=None, id="plant").y is None
+    np.testing.assert_array_equal(load("table", path=iris, label_column="kind", id="plant", labelled=False).X, ROWS)
+    assert load("table", path=new, label_column=None, id="plant").y is None
 
 
 @pytest.mark.parametrize(
@@ -133,13 +136,13 @@ def test_new_points_need_no_labels(tmp_path, iris):
         ("1,2\n3,4,5\n", {}, "bad.csv, line 2: 3 cells, but 2 in the first line"),
         (
             "a,b\n1,2\n",
-            {"label": "kind"},
-            "bad.csv: no column 'kind' (table.label) in its first line; there are a, b",
+            {"label_column": "kind"},
+            "bad.csv: no column 'kind' (table.label_column) in its first line; there are a, b",
         ),
-        ("a,a\n1,2\n", {"label": "a"}, "bad.csv: 2 columns are named 'a' (table.label)"),
-        ("1,2\n", {"label": 2}, "bad.csv: no column 2 (table.label); it has 2, counted from 0"),
-        ("a,b\n1, \n", {"label": "b"}, "bad.csv, line 2, column 1 (b): empty, but it is the label"),
-        ("1\n2\n", {"label": 0}, "bad.csv: no columns are left for the features"),
+        ("a,a\n1,2\n", {"label_column": "a"}, "bad.csv: 2 columns are named 'a' (table.label_column)"),
+        ("1,2\n", {"label_column": 2}, "bad.csv: no column 2 (table.label_column); it has 2, counted from 0"),
+        ("a,b\n1, \n", {"label_column": "b"}, "bad.csv, line 2, column 1 (b): empty, but it is the label"),
+        ("1\n2\n", {"label_column": 0}, "bad.csv: no columns are left for the features"),
         ("", {}, "bad.csv: no rows in it"),
         ("a,b\n", {}, "bad.csv: no rows in it after the header"),
     ],
@@ -182,7 +185,9 @@ def test_pickles_are_never_opened(tmp_path):
     np.savez(tmp_path / "set.npz", X=ROWS)
     with zipfile.ZipFile(tmp_path / "set.npz", "a") as archive:
         archive.writestr("y.npy", content)
-    assert "set.npz: y: has pickled objects" in refused(DataError, "table", path=tmp_path / "set.npz", label="y")
+    assert "set.npz: y: has pickled objects" in refused(
+        DataError, "table", path=tmp_path / "set.npz", label_column="y"
+    )
     (tmp_path / "plain.npy").write_bytes(b"\x80\x04N.")
     assert "plain.npy: not a readable NPY" in refused(DataError, "table", path=tmp_path / "plain.npy")
     assert not trap.exists()
@@ -221,8 +226,8 @@ def test_bad_arrays(tmp_path):
     assert "X.npy: has values of type complex128" in message(ROWS * 1j)
     assert "X.npy: has values of type <U3" in message(ROWS.astype("U3"))
     assert "X.npy: empty, of shape (0, 2)" in message(ROWS[:0])
-    assert "X.npy: no column 2; it has 2" in message(ROWS, label=2)
-    assert "X.npy, row 0 (from 0): 1.5 is no label" in message(ROWS, label=0)
+    assert "X.npy: no column 2; it has 2" in message(ROWS, label_column=2)
+    assert "X.npy, row 0 (from 0): 1.5 is no label" in message(ROWS, label_column=0)
     whole = npy_bytes(ROWS)
     for length in (0, 5, 60, len(whole) - 1):
         (tmp_path / "X.npy").write_bytes(whole[:length])
@@ -233,9 +238,9 @@ def test_bad_npz(tmp_path):
     file = tmp_path / "set.npz"
     np.savez(file, a=ROWS, b=ROWS, y=[1, 2])
     assert "set.npz: no array 'X' in it; there are a, b, y" in refused(DataError, "table", path=file)
-    assert "set.npz: no array 'label'" in refused(DataError, "table", path=file, features="a", label="label")
+    assert "set.npz: no array 'label'" in refused(DataError, "table", path=file, features="a", label_column="label")
     assert "set.npz: y: 2 labels or names for 4 rows" in refused(
-        DataError, "table", path=file, features="a", label="y"
+        DataError, "table", path=file, features="a", label_column="y"
     )
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
@@ -259,9 +264,9 @@ def test_labels_file_of_another_length(tmp_path, iris):
 def test_wrong_options_of_a_table(tmp_path, iris):
     assert "table.path" in refused(ConfigError, "table")
     assert "gone.csv: no such file" in refused(DataError, "table", path=tmp_path / "gone.csv")
-    assert "not both" in refused(ConfigError, "table", path=iris, label="kind", labels_file="y.txt")
-    assert "table.label" in refused(ConfigError, "table", path=iris, label=1.5)
+    assert "not both" in refused(ConfigError, "table", path=iris, label_column="kind", labels_file="y.txt")
+    assert "table.label_column" in refused(ConfigError, "table", path=iris, label_column=1.5)
     assert "table.features" in refused(ConfigError, "table", path=iris, features="X")
     assert "table.lable" in refused(ConfigError, "table", path=iris, lable="kind")
     np.save(tmp_path / "X.npy", ROWS)
-    assert "no names" in refused(ConfigError, "table", path=tmp_path / "X.npy", label="kind")
+    assert "no names" in refused(ConfigError, "table", path=tmp_path / "X.npy", label_column="kind")
