@@ -119,6 +119,8 @@ def _active_set(G: Array) -> Array:
 
 def _solve_passive(H: Array, rows: NDArray, P: NDArray[np.bool_]) -> Array:
     """Solve H_PP u_P = 1 for some of the problems, with u = 0 elsewhere."""
+    if P.all():
+        return np.linalg.solve(H[rows], np.ones((*P.shape, 1)))[:, :, 0]
     size = int(P.sum(axis=1).max())
     members = np.argsort(~P, axis=1, kind="stable")[:, :size]
     used = np.take_along_axis(P, members, axis=1)
