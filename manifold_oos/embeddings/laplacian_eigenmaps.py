@@ -134,7 +134,7 @@ class LaplacianEigenmaps(Embedding):
             W = full_weights(X, self.sigma_)
         else:
             W = l1_weights(X)
-            scale = W.data.mean()
+            scale = W.data.mean() if W.nnz else 1.0
         W = connect_weights(W, X, self.sigma_, self.disconnected, scale)
         self.eigenvalues_, Z = self._solve_dense(W) if self.graph == "full" else self._solve_sparse(W)
         self.extension_eigenvalues_ = 1 - self.eigenvalues_

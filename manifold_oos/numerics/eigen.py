@@ -176,7 +176,7 @@ def largest_eigenpairs(A: Array, k: int, *, multiple: bool = False, ambiguous: s
     pairs = None if dense else _lanczos(A, more, maxiter=RESTARTS, which="LA", v0=_start(n, None))
     values, vectors = linalg.eigh(A, subset_by_index=(n - more, n - 1)) if pairs is None else pairs
     values, vectors = values[::-1], vectors[:, ::-1]
-    no_variance = values[k - 1] <= GAP * norm
+    no_variance = abs(values[k - 1]) <= GAP * norm
     _check(A, values, vectors, k, norm, "ignore" if no_variance else ambiguous)
     return values[:k].copy(), fix_signs(vectors[:, :k])
 

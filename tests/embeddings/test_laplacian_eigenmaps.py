@@ -5,6 +5,7 @@ from sklearn.manifold import SpectralEmbedding
 
 from manifold_oos.embeddings.laplacian_eigenmaps import LaplacianEigenmaps
 from manifold_oos.numerics.components import DisconnectedGraph
+from manifold_oos.numerics.eigen import AmbiguousEigenvectors
 from manifold_oos.numerics.graphs import knn_weights, l1_weights
 
 # A complete graph with equal weights has a single eigenvalue: any coordinates solve it.
@@ -118,3 +119,24 @@ def test_disconnected_graphs_are_joined_or_refused(points):
         LaplacianEigenmaps(1, n_neighbors=5, disconnected="error").fit(X)
     with pytest.raises(ValueError, match="sigma"), pytest.warns(DisconnectedGraph):
         LaplacianEigenmaps(1, n_neighbors=5, sigma=0.5).fit(X)
+
+
+def test_complete_graph_with_equal_weights_is_ambiguous(points):
+    with pytest.warns(AmbiguousEigenvectors):
+        embedding = LaplacianEigenmaps(2, graph="full", weights="binary").fit(points)
+    np.testing.assert_allclose(embedding.eigenvalues_, 60 / 59)
+
+
+def test_as_many_coordinates_as_points_less_one_are_the_whole_problem(points):
+    embedding = LaplacianEigenmaps(59, graph="full").fit(points)
+    W = weights(points, "full", True)
+    np.testing.assert_allclose(embedding.eigenvalues_, literal(W, 59)[0], atol=1e-10)
+    with pytest.raises(ValueError, match="n_components"):
+        LaplacianEigenmaps(60, graph="full").fit(points)
+
+
+def test_zero_samples_have_no_codes_but_a_joined_l1_graph():
+    X = np.vstack([np.eye(6), np.zeros((2, 6))])
+    with pytest.warns(DisconnectedGraph):
+        embedding = LaplacianEigenmaps(1, graph="l1").fit(X)
+    assert np.isfinite(embedding.embedding_).all()
