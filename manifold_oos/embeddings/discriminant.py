@@ -15,8 +15,8 @@ from manifold_oos.numerics.graphs import between_class_weights, laplacian, withi
 from manifold_oos.numerics.kernels import Scale, resolve_sigma, squared_distances
 
 _GRIDS: dict[str, Sequence[Any]] = {
-    "n_components": [2, 5, 10, 19, 30, 39, 49, 100],
-    "ridge": [1e-4, 1e-3, 1e-2, 1e-1, 1],
+    "n_components": [2, 5, 7, 10, 15, 19, 30, 39, 49, 100],
+    "ridge": [0.01, 0.03, 0.1, 0.3, 1, 3, 10],
     "rcond": [1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1],
 }
 _CONSTRAINTS: dict[str, list[Any]] = {
@@ -107,7 +107,7 @@ class LDA(_Discriminant):
         Dimension, at most the number of classes less one; None takes that.
     regularization : {"ridge", "pinv"}, default="ridge"
         Add to the eigenvalues of S_w, or leave the small ones out together with their directions.
-    ridge : float, default=0.1
+    ridge : float, default=0.5
         What is added, in units of the mean eigenvalue of S_w over the span of the data.
     rcond : float, default=1e-6
         Eigenvalues below this share of the largest are left out.
@@ -138,7 +138,7 @@ class LDA(_Discriminant):
         n_components: int | None = None,
         *,
         regularization: str = "ridge",
-        ridge: float = 0.1,
+        ridge: float = 0.5,
         rcond: float = 1e-6,
     ):
         self.n_components = n_components
@@ -175,7 +175,7 @@ class LFDA(_Discriminant):
         Which neighbour sets the local scale; the farthest of a smaller class.
     regularization : {"ridge", "pinv"}, default="ridge"
         Add to the eigenvalues of S_w, or leave the small ones out together with their directions.
-    ridge : float, default=0.1
+    ridge : float, default=0.5
         What is added, in units of the mean eigenvalue of S_w over the span of the data.
     rcond : float, default=1e-6
         Eigenvalues below this share of the largest are left out.
@@ -208,7 +208,7 @@ class LFDA(_Discriminant):
         *,
         n_neighbors: int = 7,
         regularization: str = "ridge",
-        ridge: float = 0.1,
+        ridge: float = 0.5,
         rcond: float = 1e-6,
     ):
         self.n_components = n_components
@@ -260,7 +260,7 @@ class LDE(_Discriminant):
         Width of the heat weights; None for binary weights.
     regularization : {"ridge", "pinv"}, default="ridge"
         Add to the eigenvalues of XᵀL_wX, or leave the small ones out together with their directions.
-    ridge : float, default=0.1
+    ridge : float, default=0.5
         What is added, in units of the mean eigenvalue over the span of the data.
     rcond : float, default=1e-6
         Eigenvalues below this share of the largest are left out.
@@ -300,7 +300,7 @@ class LDE(_Discriminant):
         n_neighbors_between: int | None = 20,
         heat_sigma: Scale | None = "mean_squared",
         regularization: str = "ridge",
-        ridge: float = 0.1,
+        ridge: float = 0.5,
         rcond: float = 1e-6,
     ):
         self.n_components = n_components

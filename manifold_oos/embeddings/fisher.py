@@ -21,9 +21,10 @@ class FisherEmbedding(Embedding):
 
     with the graphs of supervised Laplacian eigenmaps: heat weights between a point and its ``n_neighbors`` nearest
     points of its own class (:math:`L_w`) and of other classes (:math:`L_b`). The class indicators annihilate
-    :math:`L_w`, so that eq. 2 itself is infinite on every contrast of classes;
-    :math:`\varepsilon` = ``ridge`` · tr(L_w)/N decides among them (by their variance), and sets what a coordinate
-    that varies within classes is worth. The coordinates after the M − 1 contrasts of M classes are of that kind.
+    :math:`L_w`, so that eq. 2 itself is infinite on every contrast of classes; :math:`\varepsilon` = ``ridge`` ·
+    tr(L_w)/N decides among them by their variance. Eq. 2 leaves the scale of z free: here
+    :math:`z^\top (L_w + \varepsilon I) z = 1`, so that the coordinates after the M − 1 contrasts of M classes, which
+    vary within classes, come out small (by about the root of ``ridge``) and do not blur them.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class FisherEmbedding(Embedding):
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
-        The vectors z, of unit length, since eq. 2 leaves their scale free.
+        The vectors z.
     eigenvalues_ : ndarray of shape (n_components,)
         The ratios, descending.
 
@@ -51,8 +52,9 @@ class FisherEmbedding(Embedding):
     Examples
     --------
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
-    >>> FisherEmbedding(n_components=1, n_neighbors=2).fit(X, y).embedding_.round(2).ravel().tolist()
-    [0.5, 0.5, -0.5, -0.5]
+    >>> Z = FisherEmbedding(n_components=1, n_neighbors=2).fit(X, y).embedding_
+    >>> np.sign(Z).ravel().tolist()
+    [1.0, 1.0, -1.0, -1.0]
     """
 
     name: ClassVar[str] = "fisher"
@@ -92,5 +94,4 @@ class FisherEmbedding(Embedding):
         L_w.flat[:: len(X) + 1] += self.ridge * degree.mean()
         values, Z = smallest_eigenpairs(-L_b, self.n_components, L_w, null=np.ones((len(X), 1)), multiple=True)
         self.eigenvalues_ = -values
-        embedding: Array = Z / np.linalg.norm(Z, axis=0)
-        return embedding
+        return Z
