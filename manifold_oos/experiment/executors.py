@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -18,6 +19,10 @@ from manifold_oos.experiment.splits import DataRef
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 #: How often a call is tried again when the process that ran it dies.
 RETRIES = 2
+#: Calls in flight per worker: the next one waits beside it. More would only make an interrupt slower.
+AHEAD = 2
+#: How long a Dask scheduler may take to answer.
+CONNECT_SECONDS = 15
 
 
 class LostWorkerError(RuntimeError):
@@ -87,30 +92,33 @@ class LocalProcesses:
 
     def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
         """Keep every worker busy; calls of a worker that dies are tried again in new processes."""
-        waiting = list(range(len(calls)))
+        waiting = deque(range(len(calls)))
         tries = [0] * len(calls)
-        while waiting:
-            pool = self._start()
-            futures: dict[Future[Any], int] = {}
-            for i in waiting:
+        running: dict[Future[Any], int] = {}
+        while waiting or running:
+            while waiting and len(running) < AHEAD * self.workers:
+                i = waiting.popleft()
                 function, arguments = calls[i]
-                futures[pool.submit(function, *arguments)] = i
-            waiting = []
-            while futures:
-                finished, _ = wait(futures, return_when=FIRST_COMPLETED)
-                for future in sorted(finished, key=lambda item: futures[item]):
-                    i = futures.pop(future)
-                    error = future.exception()
-                    if isinstance(error, BrokenProcessPool):
-                        self._pool = None
-                        waiting.append(i)
-                    else:
-                        yield i, future.result() if error is None else error
-            # Which call killed its worker is not known: those that ran at that moment count, the others wait.
-            for i in list(waiting[: self.workers]):
-                tries[i] += 1
-                if tries[i] > RETRIES:
-                    waiting.remove(i)
+                running[self._start().submit(function, *arguments)] = i
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            lost = []
+            for future in sorted(finished, key=lambda item: running[item]):
+                i = running.pop(future)
+                error = future.exception()
+                if isinstance(error, BrokenProcessPool):
+                    lost.append(i)
+                else:
+                    yield i, future.result() if error is None else error
+            if lost:
+                # The pool is broken as a whole, and which call broke it is not known: all in flight count.
+                lost += running.values()
+                running.clear()
+                self._pool = None
+                for i in sorted(lost, reverse=True):
+                    tries[i] += 1
+                    if tries[i] <= RETRIES:
+                        waiting.appendleft(i)
+                for i in sorted(i for i in lost if tries[i] > RETRIES):
                     yield i, LostWorkerError(f"its process died {tries[i]} times (out of memory?)")
 
     def _start(self) -> Any:
@@ -153,7 +161,7 @@ class DaskCluster:
             )
             address = self._cluster.scheduler_address
         try:
-            self._client = distributed.Client(address, timeout="20s", set_as_default=False)
+            self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ConfigError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error
         self.workers = max(1, len(self._client.scheduler_info().get("workers", {})))
@@ -168,7 +176,7 @@ class DaskCluster:
         for i, (function, arguments) in enumerate(calls):
             future = self._client.submit(function, *arguments, pure=False, retries=RETRIES)
             numbers[future] = i
-        for future in self._distributed.as_completed(list(numbers)):
+        for future in self._distributed.as_completed(list(numbers), loop=self._client.loop):
             i = numbers.pop(future)
             error = future.exception() if future.status == "error" else None
             yield i, future.result() if error is None else error

@@ -13,6 +13,8 @@ extender: rbf
 
 
 def mistakes(bench, text, *overrides):
+    """The lines of the error; F stands for the module of the fake methods."""
+    text = text.replace("F:", "fake_methods:") if isinstance(text, str) else text
     with pytest.raises(ConfigError) as caught:
         bench.load(text, *overrides)
     return str(caught.value).splitlines()
@@ -92,22 +94,22 @@ claims: [{source: "Fig. 1", left: A, op: "<", right: D}]
         ("- a\n", "mine.yaml:1: a config is a mapping"),
         ("dataset: !!python/object/apply:os.system ['true']\n", "os.system: a config has plain values only"),
         ("dataset: digits\n", "arms: is missing"),
-        ("dataset: {name: digits, sise: [3, 3]}\nclassifier: fake_methods:NN\n", 'dataset.sise: no such option of digits'),
-        ("dataset: {name: digits, per_class: 0}\nclassifier: fake_methods:NN\n", "mine.yaml:1: dataset: "),
-        ("dataset: digits\nclassifier: fake_methods:NN\nsplit: {first: 3, fraction: 0.5}\n", "split: give one of"),
-        ("datasets: [digits, digits]\nclassifier: fake_methods:NN\n", "digits more than once: give each its own label"),
-        ("dataset: digits\nembedding: fake_methods:Slice\n", "has no map for new points: add an extender"),
-        ("dataset: digits\nembedding: fake_methods:Whole\nextender: fake_methods:Picky\n", "picky does not extend whole"),
-        ("dataset: digits\nclassifier: fake_methods:NN\nselection: paper\n", "say what the paper did"),
-        ("dataset: digits\nclassifier: fake_methods:Nothing\n", "fake_methods:Nothing: cannot be imported"),
-        ("dataset: digits\nembedding: {name: fake_methods:Slice, mu: {grid: []}}\nextender: fake_methods:Shift\n",
+        ("dataset: {name: digits, sise: [3, 3]}\nclassifier: F:NN\n", 'dataset.sise: no such option of digits'),
+        ("dataset: {name: digits, per_class: 0}\nclassifier: F:NN\n", "mine.yaml:1: dataset: "),
+        ("dataset: digits\nclassifier: F:NN\nsplit: {first: 3, fraction: 0.5}\n", "split: give one of"),
+        ("datasets: [digits, digits]\nclassifier: F:NN\n", "digits more than once: give each its own label"),
+        ("dataset: digits\nembedding: F:Slice\n", "has no map for new points: add an extender"),
+        ("dataset: digits\nembedding: F:Whole\nextender: F:Picky\n", "picky does not extend whole"),
+        ("dataset: digits\nclassifier: F:NN\nselection: paper\n", "say what the paper did"),
+        ("dataset: digits\nclassifier: F:Nothing\n", "fake_methods:Nothing: cannot be imported"),
+        ("dataset: digits\nembedding: {name: F:Slice, mu: {grid: []}}\nextender: F:Shift\n",
          "mine.yaml:2: embedding.mu: a grid is a list of values with at least one"),
-        ("dataset: digits\nembedding: {name: fake_methods:Slice, mu: {grid: {from: 1, to: 3}}}\n"
-         "extender: fake_methods:Shift\n", "embedding.mu: a grid is a list, or {from: 1"),
-        ("dataset: digits\nclassifier: fake_methods:NN\npublished: {misclassification_rate: {digits: {NNN: {7: 3}}}}\n",
+        ("dataset: digits\nembedding: {name: F:Slice, mu: {grid: {from: 1, to: 3}}}\n"
+         "extender: F:Shift\n", "embedding.mu: a grid is a list, or {from: 1"),
+        ("dataset: digits\nclassifier: F:NN\npublished: {misclassification_rate: {digits: {NNN: {7: 3}}}}\n",
          "mine.yaml:3: published.misclassification_rate.digits.NNN: no arm NNN"),
-        ("dataset: digits\nclassifier: fake_methods:NN\noutputs: [{dataset: digits}]\n", "either a table or a figure"),
-        ("dataset: digits\nclassifier: fake_methods:NN\nclaims: [{source: a, best: fake_methods:NN, monotone: falling}]\n",
+        ("dataset: digits\nclassifier: F:NN\noutputs: [{dataset: digits}]\n", "either a table or a figure"),
+        ("dataset: digits\nclassifier: F:NN\nclaims: [{source: a, best: F:NN, monotone: falling}]\n",
          "a claim has one of"),
     ],
 )  # fmt: skip
@@ -160,7 +162,7 @@ def test_include_is_put_beneath(bench):
 
 def test_errors_of_an_included_file_name_that_file(bench):
     bench.write("\nsplit: {repetition: 9}\n", "common/base.yaml")
-    (line,) = mistakes(bench, "include: [common/base.yaml]\ndataset: digits\nclassifier: fake_methods:NN\n")
+    (line,) = mistakes(bench, "include: [common/base.yaml]\ndataset: digits\nclassifier: F:NN\n")
     assert line.startswith("common/base.yaml:2: split.repetition: no such key")
 
 

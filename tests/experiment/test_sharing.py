@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from manifold_oos.experiment.splits import DataRef, SplitRef
 from manifold_oos.experiment.config import Split
+from manifold_oos.experiment.splits import DataRef, SplitRef
 from manifold_oos.experiment.workbench import Spec, Workbench, nearest_by_dimension
 
 

@@ -52,8 +52,9 @@ def test_what_does_not_change_a_number_does_not_change_its_key(bench, small, sam
 
 @pytest.mark.parametrize(
     "other",
-    ["split.seed=1", "datasets.0.spread=2.0", "datasets.0.normalize=unit", "arms.A.extender={name: 'fake_methods:Shift', tag: 1}",
-     "arms.A.embedding.scale=2.0", "split.stratified=false", "split.n_test=5",
+    ["split.seed=1", "datasets.0.spread=2.0", "datasets.0.normalize=unit",
+     "arms.A.extender={name: 'fake_methods:Shift', tag: 1}", "arms.A.embedding.scale=2.0",
+     "split.stratified=false", "split.n_test=5",
      "arms.A.classifier={name: 'fake_methods:NN', n_neighbors: 3}"],
 )  # fmt: skip
 def test_what_changes_a_number_changes_its_key(bench, small, other):
