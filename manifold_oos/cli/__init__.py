@@ -15,6 +15,7 @@ COMMANDS = {
     "check": "views:check",
     "table": "views:table",
     "plot": "views:plot",
+    "report": "report:report",
     "list": "listing:list_",
     "describe": "listing:describe",
     "new": "own_data:new",

@@ -62,7 +62,7 @@ def curve_figure(
         figure = new_figure(1.7 + 3.5 * columns, 0.6 + 2.9 * rows)
         axes = figure.subplots(rows, columns, squeeze=False)
         for ax, panel in zip(axes.flat, panels, strict=False):
-            place = _Axis(cells.loc[cells["panel"] == panel, "x"], log)
+            place = Axis(cells.loc[cells["panel"] == panel, "x"], log)
             _draw(ax, cells[cells["panel"] == panel], arms, place)
             place.dress(ax, x_label)
             ax.set_ylabel(y_label)
@@ -88,7 +88,7 @@ def curve_figure(
     return figure
 
 
-class _Axis:
+class Axis:
     """Where values stand on the x axis: numbers where they are (logarithmic if they grow so), words in a row."""
 
     def __init__(self, x: pd.Series, log: bool | None) -> None:
@@ -125,7 +125,7 @@ def _grows_geometrically(values: Sequence[Any]) -> bool:
     return bool(logs.max() < 2.5 * logs.min())
 
 
-def _draw(ax: Axes, cells: pd.DataFrame, arms: Sequence[str], place: _Axis) -> None:
+def _draw(ax: Axes, cells: pd.DataFrame, arms: Sequence[str], place: Axis) -> None:
     """Curves with bands, and level lines for what does not depend on x."""
     for index, arm in enumerate(arms):
         mine = cells[cells["arm"] == arm]
@@ -151,7 +151,7 @@ def _draw(ax: Axes, cells: pd.DataFrame, arms: Sequence[str], place: _Axis) -> N
             ax.vlines(at, low, high, color=how["color"], linewidth=1.2)
 
 
-def _draw_second(ax: Axes, cells: pd.DataFrame, arms: Sequence[str], place: _Axis, label: str) -> None:
+def _draw_second(ax: Axes, cells: pd.DataFrame, arms: Sequence[str], place: Axis, label: str) -> None:
     """A second quantity on its own axis, dotted in the arms' colours."""
     twin = ax.twinx()
     twin.grid(False)

@@ -59,7 +59,7 @@ def collect(
     """
     if plan is None:
         where = None if data_dir is None else str(data_dir)
-        plan = make_plan(experiment, data_dir=where, skip_missing=True, known=store.facts())
+        plan = make_plan(experiment, data_dir=where, offline=True, skip_missing=True, known=store.facts())
     parts = [part for part in (store.rows(plan), store.timings(plan)) if len(part)]
     rows = pd.concat(parts, ignore_index=True) if parts else store.rows(plan)
     return Results(

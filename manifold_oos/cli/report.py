@@ -1,0 +1,52 @@
+"""``moos report``: the page of experiments, and the front page of all of them."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("targets", nargs=-1, metavar="[CONFIG|RESULTS]...")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The page; without it report.html in the folder of the experiment, or in the results root for many.",
+)
+@click.option(
+    "--index",
+    "root",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write a page for every experiment of this results root, and index.html that links to them.",
+)
+@click.option(
+    "--results", default="results", show_default=True, type=click.Path(), help="Results root of a CONFIG."
+)
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the data sets to look in first.")
+def report(
+    targets: tuple[str, ...], out: Path | None, root: Path | None, results: str, data_dir: Path | None
+) -> None:
+    """Write results as one HTML page that needs no network.
+
+    \b
+    moos report results/quickstart
+    moos report results/quickstart results/coil20_sosi --out report.html
+    moos report --index results
+
+    Points are shown where a run kept them: moos run CONFIG --keep-embeddings.
+    """
+    from manifold_oos.reporting.locate import locate
+    from manifold_oos.reporting.report import write_index, write_report
+
+    if root is not None:
+        if targets or out:
+            raise click.UsageError("--index takes all experiments of a results root: give it alone")
+        index, pages = write_index(root, data_dir=data_dir)
+        click.echo("\n".join(map(str, [*pages, index])))
+        return
+    if not targets:
+        raise click.UsageError("give a config, the folder of a run, or --index with the results root")
+    found = [locate(target, results) for target in targets]
+    if out is None:
+        out = (found[0].folder if len(found) == 1 else found[0].root) / "report.html"
+    path = write_report(found, out, data_dir=data_dir)
+    click.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")

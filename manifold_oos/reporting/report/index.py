@@ -1,0 +1,149 @@
+"""The front page of all experiments: papers by tables and figures, each with its state and a link to its page."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manifold_oos import __version__, datasets
+from manifold_oos.atomic import write_text
+from manifold_oos.datasets.files import FileLoader
+from manifold_oos.errors import ConfigError
+from manifold_oos.experiment.config import Experiment
+from manifold_oos.experiment.loading import load_config
+from manifold_oos.reporting.locate import Located, locate
+from manifold_oos.reporting.report.html import render
+from manifold_oos.reporting.report.page import write_report
+from manifold_oos.reporting.report.states import STATES, TEXT, State, name_of, pending, states_of
+from manifold_oos.resources import shipped, shipped_configs
+
+#: Folders of a results root that hold no experiment of their own.
+NOT_EXPERIMENTS = ("archive", "reference")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An experiment on the front page; ``page`` is empty where it was not run."""
+
+    experiment: Experiment
+    states: list[State]
+    page: str = ""
+
+
+def write_index(root: Path, *, data_dir: Path | None = None) -> tuple[Path, list[Path]]:
+    """Write the page of every experiment of a results root, and the front page that links to them.
+
+    Parameters
+    ----------
+    root : Path
+        The results root; shipped configs that were not run there are listed as such.
+    data_dir : Path, optional
+        Where the data are.
+
+    Returns
+    -------
+    index : Path
+        ``index.html`` in the root.
+    pages : list of Path
+        ``report.html`` in the folder of each experiment.
+    """
+    if not root.is_dir():
+        raise ConfigError(f"{root}: no such folder; give the results root, such as results/")
+    entries, pages = [], []
+    for place in experiments(root):
+        try:
+            results = place.collect(data_dir)
+        except ConfigError:
+            entries.append(Entry(place.experiment, _pending(place.experiment, data_dir)))
+            continue
+        path = place.folder / "report.html"
+        home = Path(os.path.relpath(root / "index.html", place.folder)).as_posix()
+        pages.append(write_report([place], path, data_dir=data_dir, home=home))
+        address = path.relative_to(root).as_posix()
+        entries.append(Entry(results.experiment, states_of(results), address))
+    known = {entry.experiment.name for entry in entries}
+    for relative in shipped_configs():
+        name = relative.removesuffix(".yaml")
+        if name not in known:
+            experiment = load_config(shipped("configs") / relative)
+            entries.append(Entry(experiment, _pending(experiment, data_dir)))
+    text = render("index.html", papers=matrix(entries), key=STATES, version=__version__)
+    return write_text(root / "index.html", text), pages
+
+
+def experiments(root: Path) -> Iterator[Located]:
+    """The experiments of a results root, by name.
+
+    Parameters
+    ----------
+    root : Path
+        The results root.
+
+    Yields
+    ------
+    Located
+        Of every folder with a config that a run wrote.
+    """
+    for config in sorted(root.rglob("config.yaml")):
+        if config.relative_to(root).parts[0] not in NOT_EXPERIMENTS:
+            yield locate(config.parent)
+
+
+def matrix(entries: list[Entry]) -> list[dict[str, Any]]:
+    """Papers with their experiments, and the columns that each paper's tables and figures stand in.
+
+    Parameters
+    ----------
+    entries : list of Entry
+        The experiments.
+
+    Returns
+    -------
+    list of dict
+        One per paper, those of no paper last.
+    """
+    grouped: dict[str, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: (not entry.experiment.paper, entry.experiment.paper)):
+        grouped.setdefault(entry.experiment.paper, []).append(entry)
+    numbers = {s.name for entry in entries if entry.experiment.paper for s in entry.states if _is_numbered(s.name)}
+    columns = [*sorted(numbers, key=_place), TEXT]
+    papers = []
+    for paper, mine in grouped.items():
+        cells: dict[str, list[dict[str, Any]]] = {column: [] for column in columns}
+        for entry in mine:
+            for state in entry.states:
+                if state.name in cells:
+                    cells[state.name].append({"page": entry.page, "state": state, "experiment": _title(entry)})
+        listed = [{"title": _title(entry), "name": entry.experiment.name, **vars(entry)} for entry in mine]
+        papers.append({"name": paper, "columns": columns, "cells": cells, "experiments": listed})
+    return papers
+
+
+def _title(entry: Entry) -> str:
+    return entry.experiment.title or entry.experiment.name
+
+
+def _pending(experiment: Experiment, data_dir: Path | None) -> list[State]:
+    absent = [data.label for data in experiment.datasets if not _at_hand(data.name, data.options, data_dir)]
+    outputs = {name_of(output): output.title for output in experiment.outputs}
+    return pending(outputs.items(), absent if len(absent) == len(experiment.datasets) else [])
+
+
+def _at_hand(name: str, options: dict[str, Any], data_dir: Path | None) -> bool:
+    """Whether a data set could be loaded without a download; generated ones always can."""
+    loader = datasets.find(name)
+    if not issubclass(loader, FileLoader):
+        return True
+    return loader(data_dir=data_dir, offline=True).locate(loader.check(options)["variant"]) is not None
+
+
+def _is_numbered(name: str) -> bool:
+    return re.fullmatch(r"(Table|Fig\.) \d+[a-z]?", name) is not None
+
+
+def _place(name: str) -> tuple[bool, int, str]:
+    kind, number = name.split(" ")
+    digits = re.match(r"\d+", number)
+    return kind != "Table", int(digits[0]) if digits else 0, number

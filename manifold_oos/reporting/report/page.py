@@ -1,0 +1,412 @@
+"""The page of one or many experiments: tables, claims, curves, ranks, times, viewer, config and environment."""
+
+import base64
+import csv
+import io
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from manifold_oos import __version__
+from manifold_oos.atomic import write_text
+from manifold_oos.errors import ConfigError
+from manifold_oos.experiment.config import Output
+from manifold_oos.experiment.writing import config_text
+from manifold_oos.reporting.cells import final_rows, is_time
+from manifold_oos.reporting.figures import figure_outputs, stem_of
+from manifold_oos.reporting.locate import Located
+from manifold_oos.reporting.published import SIGNS
+from manifold_oos.reporting.render import LEGEND, latex
+from manifold_oos.reporting.report.blocks import Blocks
+from manifold_oos.reporting.report.charts import PALETTE, chart, curves, rank_diagram, rankings
+from manifold_oos.reporting.report.html import render
+from manifold_oos.reporting.report.viewer import how_to_keep, make_viewer
+from manifold_oos.reporting.results import Results
+from manifold_oos.reporting.tables import Entry, Table, make_tables
+
+#: Text of coordinates and thumbnails in a page, so that one of COIL-20 stays below 15 MB with Plotly's 4.8.
+VIEWER_BYTES = 8_000_000
+#: A drawn figure above this is left to its file.
+PICTURE_BYTES = 700_000
+CLAIM_SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?", "no data": "–"}
+
+
+def write_report(places: Sequence[Located], path: Path, *, data_dir: Path | None = None, home: str = "") -> Path:
+    """Write the page of experiments.
+
+    Parameters
+    ----------
+    places : sequence of Located
+        The experiments, each with rows in its store.
+    path : Path
+        The page; it is replaced as a whole.
+    data_dir : Path, optional
+        Where the data are, for pictures of points.
+    home : str, default=""
+        Relative address of the front page, for a link back.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    blocks = Blocks(VIEWER_BYTES)
+    page = Page(blocks)
+    sections = [page.section(place, place.collect(data_dir)) for place in places]
+    title = sections[0]["title"] if len(sections) == 1 else f"{len(sections)} experiments"
+    text = render(
+        "report.html",
+        title=title,
+        sections=sections,
+        data={**page.data, "blocks": blocks.found, "palette": PALETTE},
+        home=home,
+        version=__version__,
+        legend=LEGEND,
+    )
+    return write_text(path, text)
+
+
+class Page:
+    """What the sections of a page share: blocks of arrays, and the data that its script reads."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks = blocks
+        self.data: dict[str, dict[str, Any]] = {"texts": {}, "charts": {}, "viewers": {}}
+
+    def section(self, place: Located, results: Results) -> dict[str, Any]:
+        """Everything of one experiment, ready for the template.
+
+        Parameters
+        ----------
+        place : Located
+            Its config and folder.
+        results : Results
+            Its rows.
+
+        Returns
+        -------
+        dict
+            What ``report.html`` names.
+        """
+        experiment = results.experiment
+        anchor = re.sub(r"[^A-Za-z0-9]+", "-", experiment.name).strip("-") or "experiment"
+        tables = [self._table(table, anchor) for table in result_tables(results)]
+        viewer = make_viewer(results, self.blocks)
+        if viewer is not None:
+            self.data["viewers"][anchor] = viewer
+        return {
+            "id": anchor,
+            "name": experiment.name,
+            "title": experiment.title or experiment.name,
+            "paper": experiment.paper,
+            "note": experiment.note,
+            "summary": summary(results),
+            "datasets": data_sets(results),
+            "tables": tables,
+            "claims": [
+                {
+                    "source": claim.claim.source,
+                    "text": claim.text,
+                    "verdict": claim.verdict,
+                    "sign": CLAIM_SIGNS[claim.verdict],
+                    "numbers": claim.numbers,
+                }
+                for claim in results.claims
+            ],
+            "charts": self._charts(results, anchor),
+            "pictures": pictures(results, place.folder),
+            "ranks": [rank_diagram(ranks) for ranks in rankings(results)],
+            "times": [self._table(table, anchor) for table in time_tables(results)],
+            "chosen": chosen(results),
+            "failures": failures(results),
+            "viewer": viewer,
+            "keep": how_to_keep(experiment.name),
+            "config": config_text(experiment),
+            "environment": environment_of(place.folder),
+        }
+
+    def _table(self, table: Table, anchor: str) -> dict[str, Any]:
+        name = f"{anchor}-t{len(self.data['texts'])}"
+        self.data["texts"][name] = {"csv": table_csv(table), "tex": latex([table])}
+        return {
+            "id": name,
+            "name": table.name,
+            "title": table.title,
+            "headers": table.headers,
+            "has_published": table.has_published,
+            "notes": table.notes,
+            "lines": [
+                {
+                    "arm": line.arm,
+                    "selection": line.selection,
+                    "cells": [_cell(entry, table.decimals) for entry in line.entries],
+                }
+                for line in table.lines
+            ],
+        }
+
+    def _charts(self, results: Results, anchor: str) -> list[dict[str, Any]]:
+        found = []
+        for output, curve in curves(results):
+            name = f"{anchor}-c{len(self.data['charts'])}"
+            self.data["charts"][name] = spec = chart(curve)
+            self.data["texts"][name] = {"csv": spec.pop("csv")}
+            found.append(
+                {
+                    "id": name,
+                    "title": curve.title or f"{curve.y_label} by {curve.x_label}",
+                    "kind": output.kind,
+                    "panels": len(spec["panels"]),
+                    "arms": len(spec["arms"]),
+                    "notes": [note for note in curve.notes if note],
+                }
+            )
+        return found
+
+
+def _cell(entry: Entry, decimals: int) -> dict[str, Any]:
+    published = f"{entry.published:.{decimals}f}" if math.isfinite(entry.published) else ""
+    return {
+        "mean": f"{entry.mean:.{decimals}f}" if entry.splits else "",
+        "half": f"{entry.half_width:.{decimals}f}" if math.isfinite(entry.half_width) else "",
+        "splits": entry.splits,
+        "best": entry.best,
+        "tuned": entry.tuned,
+        "published": published,
+        "verdict": entry.verdict,
+        "sign": SIGNS.get(entry.verdict, ""),
+        "state": entry.state or "–",
+    }
+
+
+def result_tables(results: Results) -> list[Table]:
+    """The tables of the config, or one per metric and data set; an output without rows of its protocol is left out.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+
+    Returns
+    -------
+    list of Table
+        In the order of the config.
+    """
+    outputs = [output for output in results.experiment.outputs if output.table is not None] or [Output(table="")]
+    tables: list[Table] = []
+    for output in outputs:
+        try:
+            tables += make_tables(results, [output])
+        except ConfigError:
+            continue
+    return tables
+
+
+def time_tables(results: Results) -> list[Table]:
+    """One table of means per measured time and protocol, all data sets side by side.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+
+    Returns
+    -------
+    list of Table
+        Time to fit, to choose parameters, and per new point, where they were measured.
+    """
+    metrics = [metric for metric in dict.fromkeys(results.cells["metric"]) if is_time(metric)]
+    return make_tables(results, [Output(table="", metric=metrics, columns="dataset")]) if metrics else []
+
+
+def table_csv(table: Table) -> str:
+    """A table as CSV: for each column mean, half interval, splits and, where there are, published and verdict.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Returns
+    -------
+    str
+        With a line of headers.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    head = ["arm", "selection"]
+    for header in table.headers:
+        head += [header, f"{header} half interval", f"{header} splits"]
+        head += [f"{header} published", f"{header} verdict"] if table.has_published else []
+    writer.writerow(head)
+    for line in table.lines:
+        cells = [line.arm, line.selection]
+        for entry in line.entries:
+            cells += [_number(entry.mean), _number(entry.half_width), str(entry.splits)]
+            cells += [_number(entry.published), entry.verdict or entry.state] if table.has_published else []
+        writer.writerow(cells)
+    return stream.getvalue()
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else ""
+
+
+def summary(results: Results) -> dict[str, Any]:
+    """Counts for the head of a section: splits, verdicts on cells and claims, failures.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+
+    Returns
+    -------
+    dict
+        Numbers and words.
+    """
+    cells = results.cells
+    numbers = cells[~cells["metric"].map(is_time).astype(bool)]
+    return {
+        "splits": int(numbers["splits"].max()) if len(numbers) else 0,
+        "cells": len(numbers),
+        "verdicts": {word: int((numbers["verdict"] == word).sum()) for word in SIGNS},
+        "signs": SIGNS,
+        "claims": dict(Counter(claim.verdict for claim in results.claims)),
+        "failed": 0 if results.failures is None else len(results.failures),
+        "absent": list(results.absent),
+    }
+
+
+def data_sets(results: Results) -> list[dict[str, Any]]:
+    """What is to be known of each data set: size, caveats, whether it stands in for another, why it is absent.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+
+    Returns
+    -------
+    list of dict
+        In the order of the config.
+    """
+    found = []
+    for data in results.experiment.datasets:
+        facts = results.facts.get(data.label)
+        words = [] if facts is None else [f"{facts.n} samples", f"{facts.n_features} features"]
+        if facts is not None and facts.n_classes:
+            words.append(f"{facts.n_classes} classes")
+        found.append(
+            {
+                "label": data.label,
+                "name": data.name if facts is None else f"{facts.name} ({facts.variant})",
+                "size": ", ".join(words),
+                "fingerprint": "" if facts is None else facts.fingerprint[:12],
+                "stand_in": data.stand_in or "",
+                "note": "" if facts is None else facts.note,
+                "absent": results.absent.get(data.label, ""),
+            }
+        )
+    return found
+
+
+def chosen(results: Results) -> list[dict[str, Any]]:
+    """The grid values behind the cells of the first metric, with the number of splits that took each.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+
+    Returns
+    -------
+    list of dict
+        Nothing where no arm has a grid.
+    """
+    rows = results.rows
+    rows = final_rows(rows[(rows["metric"] == results.experiment.metrics[0]) & (rows["chosen"] != "{}")])
+    found = []
+    for keys, block in rows.groupby(["arm", "dataset", "size", "selection"], sort=False):
+        arm, label, size, selection = keys
+        counts = Counter(block["chosen"])
+        values = [
+            {"text": ", ".join(f"{path} = {json.dumps(v)}" for path, v in json.loads(text).items()), "splits": n}
+            for text, n in counts.most_common()
+        ]
+        found.append({"arm": arm, "dataset": label, "size": f"{size:g}", "selection": selection, "values": values})
+    return found
+
+
+def failures(results: Results) -> list[dict[str, Any]]:
+    """Lines that failed, with their message.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+
+    Returns
+    -------
+    list of dict
+        One per line.
+    """
+    if results.failures is None:
+        return []
+    frame = results.failures.assign(size=results.failures["size"].map("{:g}".format))
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def pictures(results: Results, folder: Path) -> list[dict[str, Any]]:
+    """Figures of points and functions that a run drew, as they are.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+    folder : Path
+        Of its files.
+
+    Returns
+    -------
+    list of dict
+        ``uri``, ``width``, ``height``, ``alt``; what was not drawn or is too large is left out.
+    """
+    found = []
+    for output in figure_outputs(results):
+        path = folder / f"{stem_of(output)}.png"
+        if output.kind not in ("embedding", "gallery", "function") or not path.is_file():
+            continue
+        content = path.read_bytes()
+        if len(content) <= PICTURE_BYTES:
+            width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+            uri = "data:image/png;base64," + base64.b64encode(content).decode()
+            name = f"Fig. {output.figure}" if str(output.figure)[:1].isdigit() else str(output.figure)
+            alt = ": ".join(part for part in (name, output.title) if part)
+            found.append({"uri": uri, "width": width, "height": height, "alt": alt})
+    return found
+
+
+def environment_of(folder: Path) -> list[tuple[str, str]]:
+    """Versions and machine type of the last run, as it wrote them.
+
+    Parameters
+    ----------
+    folder : Path
+        Of an experiment.
+
+    Returns
+    -------
+    list of (str, str)
+        Names and values; nothing where the run wrote none.
+    """
+    path = folder / "environment.json"
+    if not path.is_file():
+        return []
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    nested = {**found.pop("packages", {}), **found.pop("libraries", {})}
+    return [(name, str(value)) for name, value in {**found, **nested}.items()]

@@ -1,0 +1,200 @@
+"""What the embedding viewer shows: kept coordinates, labels, iterations and thumbnails of the points."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manifold_oos.datasets.base import Dataset
+from manifold_oos.errors import DataError
+from manifold_oos.experiment.config import Data
+from manifold_oos.experiment.metrics import ANGLES
+from manifold_oos.experiment.splits import DataRef, SplitRef
+from manifold_oos.reporting.placing import Place, chosen_values
+from manifold_oos.reporting.report.blocks import Blocks, sprite
+from manifold_oos.reporting.results import Results
+from manifold_oos.reporting.tables import SIZE_NAMES
+from manifold_oos.resources import shipped_configs
+
+#: Coordinates to choose from, iterations of a slider, and values that one slider may have.
+DIMENSIONS = 8
+STEPS = 30
+STEP_VALUES = 400_000
+
+
+def make_viewer(results: Results, blocks: Blocks) -> dict[str, Any] | None:
+    """Everything that the viewer of one experiment needs.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+    blocks : Blocks
+        Of the page; views that it has no room for are left out and counted.
+
+    Returns
+    -------
+    dict or None
+        ``views``, ``datasets`` and ``notes``; None where no coordinates were kept.
+    """
+    if not results.kept:
+        return None
+    sets = {data.label: _Set(results, data) for data in results.experiment.datasets}
+    notes: list[str] = []
+    used: dict[str, set[int]] = {}
+    loaded = []
+    for key, path in results.kept.items():
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        if not sets[key[1]].drawn:
+            used.setdefault(key[1], set()).update(arrays["known_index"].tolist(), arrays["new_index"].tolist())
+        loaded.append((key, arrays))
+    shown = {label: sets[label].describe(sorted(used.get(label, ())), blocks, notes) for label in sets}
+    views = []
+    for key, arrays in loaded:
+        if blocks.full:
+            break
+        views.append(_view(results, sets[key[1]], key, arrays, blocks))
+    if len(views) < len(loaded):
+        notes.append(
+            f"{len(loaded) - len(views)} of {len(loaded)} kept embeddings are left out: the page has a limit"
+        )
+    return {"views": views, "datasets": shown, "notes": notes}
+
+
+class _Set:
+    """A data set of the config, loaded only if it is at hand and is the one that was run."""
+
+    def __init__(self, results: Results, data: Data) -> None:
+        self.results, self.data = results, data
+        self.split = results.experiment.split_of(data)
+        self.facts = results.facts.get(data.label)
+        folder = None if results.data_dir is None else str(results.data_dir)
+        self.ref = DataRef(data.label, data.name, data.options, folder, offline=True)
+        self.drawn = self.split.kind == "draws" or self.split.redraw
+        self.problem = ""
+        self.loaded: Dataset | None = None
+        if data.label in {key[1] for key in results.kept} and not self.drawn:
+            try:
+                self.loaded = self.ref.load()
+            except DataError:
+                self.problem = "its data are not at hand"
+            if self.loaded is not None and self.facts and self.loaded.fingerprint != self.facts.fingerprint:
+                self.loaded, self.problem = None, "its data are not those of the run"
+
+    def describe(self, samples: list[int], blocks: Blocks, notes: list[str]) -> dict[str, Any]:
+        """Class names, and of the samples their names and thumbnails."""
+        label = self.data.label
+        shown: dict[str, Any] = {"classes": list(self.facts.class_names) if self.facts else []}
+        if self.problem:
+            notes.append(f"{label}: no pictures of the points, for {self.problem}")
+        if self.loaded is not None:
+            sheet = None if blocks.full else sprite(self.loaded, samples)
+            if sheet is not None:
+                blocks.reserve(sheet["uri"])
+                if len(sheet["samples"]) < len(samples):
+                    few = f"{len(sheet['samples'])} of {len(samples)}"
+                    notes.append(f"{label}: pictures of {few} points, evenly chosen, to keep the page small")
+            shown["sprite"] = sheet
+            shown["names"] = {i: self.loaded.names[i] for i in samples}
+            blocks.reserve("".join(shown["names"].values()))
+        return shown
+
+    def colors(self, size: float, repetition: int, arrays: Mapping[str, NDArray]) -> dict[str, Any] | None:
+        """The first true coordinate of the points, for sets without classes."""
+        if "new_labels" in arrays:
+            return None
+        if self.loaded is not None:
+            for name, column in self.loaded.parameters.items():
+                return {"name": name, "known": column[arrays["known_index"]], "new": column[arrays["new_index"]]}
+        if self.drawn:
+            points = SplitRef(self.ref, self.split, size, repetition).points(
+                self.ref.load() if self.split.kind != "draws" and not self.split.redraw else None
+            )
+            for name, column in points.known_parameters.items():
+                return {"name": name, "known": column, "new": points.parameters[name]}
+        return None
+
+
+def _view(
+    results: Results, part: _Set, key: tuple[Any, ...], arrays: Mapping[str, NDArray], blocks: Blocks
+) -> dict[str, Any]:
+    """One arm on one split."""
+    arm, label, size, repetition, selection = key
+    chosen = json.loads(str(arrays["chosen"]))
+    wanted = chosen_values(results.rows, results.experiment, Place(part.data, arm, size, repetition), None)
+    view: dict[str, Any] = {
+        "dataset": label,
+        "arm": arm,
+        "split": f"{SIZE_NAMES[part.split.kind]} {size:g}, split {repetition}",
+        "selection": selection,
+        "chosen": ", ".join(f"{path} = {_short(value)}" for path, value in chosen.items()),
+        "other": bool(wanted) and selection == "best" and wanted != chosen,
+        "known": blocks.put(arrays["known"][:, :DIMENSIONS]),
+        "new": blocks.put(arrays["new"][:, :DIMENSIONS]),
+    }
+    for name in ("known_index", "new_index", "known_labels", "new_labels", "predicted"):
+        if name in arrays:
+            view[name] = blocks.put(arrays[name])
+    colors = part.colors(size, repetition, arrays)
+    if colors is not None:
+        view["color"] = {
+            "name": colors["name"],
+            "cyclic": colors["name"] in ANGLES,
+            "known": blocks.put(colors["known"].astype(float)),
+            "new": blocks.put(colors["new"].astype(float)),
+        }
+    if "step_coordinates" in arrays:
+        view["steps"] = _steps(arrays, blocks)
+    return view
+
+
+def _steps(arrays: Mapping[str, NDArray], blocks: Blocks) -> dict[str, Any]:
+    """Iterations, evenly thinned where they are many; the first and the last stay."""
+    coordinates = arrays["step_coordinates"][:, :, :DIMENSIONS]
+    room = max(2, min(STEPS, STEP_VALUES // max(1, coordinates[0].size)))
+    kept = np.unique(np.linspace(0, len(coordinates) - 1, min(room, len(coordinates))).round().astype(int))
+    steps: dict[str, Any] = {
+        "numbers": arrays["step_numbers"][kept].tolist(),
+        "coordinates": blocks.put(coordinates[kept].astype(float)),
+        "final": bool(np.allclose(coordinates[-1], arrays["new"][:, :DIMENSIONS], rtol=1e-4, atol=1e-6)),
+    }
+    for name in ("labels", "confidence", "taken"):
+        if f"step_{name}" in arrays:
+            values = arrays[f"step_{name}"][kept]
+            if name == "confidence":
+                # a point on a training point is infinitely sure
+                values = np.minimum(values, np.nanmax(values, where=np.isfinite(values), initial=1.0))
+                values = values.reshape(-1)
+            steps[name] = blocks.put(values)
+    return steps
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_short(item)}" for key, item in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def how_to_keep(name: str) -> str:
+    """The command that keeps coordinates for the viewer.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment.
+
+    Returns
+    -------
+    str
+        With the shipped config of that name, if there is one.
+
+    Examples
+    --------
+    >>> how_to_keep("quickstart")
+    'moos run configs/quickstart.yaml --keep-embeddings'
+    """
+    config = f"configs/{name}.yaml" if f"{name}.yaml" in shipped_configs() else "YOUR_CONFIG.yaml"
+    return f"moos run {config} --keep-embeddings"
