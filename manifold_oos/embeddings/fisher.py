@@ -23,7 +23,7 @@ class FisherEmbedding(Embedding):
     points of its own class (:math:`L_w`) and of other classes (:math:`L_b`). The class indicators annihilate
     :math:`L_w`, so that eq. 2 itself is infinite on every contrast of classes; :math:`\varepsilon` = ``ridge`` ·
     tr(L_w)/N decides among them by their variance. Eq. 2 leaves the scale of z free: here
-    :math:`z^\top (L_w + \varepsilon I) z = 1`, so that the coordinates after the M − 1 contrasts of M classes, which
+    :math:`z^\top (L_w + \varepsilon I) z = 1`, so that coordinates after the M − 1 contrasts of M classes, which
     vary within classes, come out small (by about the root of ``ridge``) and do not blur them.
 
     Parameters
