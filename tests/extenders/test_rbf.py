@@ -1,0 +1,207 @@
+"""The RBF extender: SciPy as oracle, derivatives by finite differences, duplicates, singular kernels, scales."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.interpolate import RBFInterpolator
+from sklearn.exceptions import ConvergenceWarning
+
+from manifold_oos.extenders.rbf import RBFExtender
+from manifold_oos.numerics import rbf_regularity as terms
+from manifold_oos.numerics.kernels import gaussian_kernel, mean_squared_distance, median_distance, squared_distances
+from manifold_oos.numerics.rbf import solve
+from manifold_oos.numerics.rbf_scales import ScaleCurves, balanced_scales, bound_scales, ratio_scales, scale_grid
+
+
+@pytest.fixture
+def classes():
+    """Three noisy arcs in R⁴ with coordinates that separate some of the class pairs in each dimension."""
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 9)
+    t = random.uniform(0, 2, size=27)
+    X = np.column_stack([np.cos(t) + y, np.sin(t), 0.3 * t * y, 0.2 * y]) + 0.1 * random.standard_normal((27, 4))
+    Y = np.column_stack([y + 0.1 * t, (y == 1) + 0.1 * t, np.sin(3 * t)])
+    return X, Y, y
+
+
+def test_values_equal_scipy(classes):
+    X, Y, _ = classes
+    X_new = np.random.default_rng(1).standard_normal((30, 4))
+    oracle = RBFInterpolator(X, Y, kernel="gaussian", epsilon=1 / 0.8, degree=-1)
+    np.testing.assert_allclose(RBFExtender(sigma=0.8).fit(X, Y).transform(X_new), oracle(X_new), atol=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [None, 0.5, {"median": 0.5}, "mean_squared", "regularity", "ratio"])
+def test_interpolates_and_reports_its_scale(classes, sigma):
+    X, Y, y = classes
+    fitted = RBFExtender(sigma=sigma).fit(X, Y, y)
+    assert np.abs(fitted.transform(X) - Y).max() <= 1e-6 * np.abs(Y).max()
+    assert fitted.sigma_.shape == (3,)
+    expected = {0.5: 0.5, "mean_squared": np.sqrt(mean_squared_distance(X))}
+    if not isinstance(sigma, dict) and sigma in expected:
+        np.testing.assert_allclose(fitted.sigma_, expected[sigma])
+    if isinstance(sigma, dict):
+        np.testing.assert_allclose(fitted.sigma_, 0.5 * median_distance(X))
+
+
+def test_gradients_equal_finite_differences(classes):
+    X, Y, _ = classes
+    sigma, step = 0.9, 1e-6
+    fitted = RBFExtender(sigma=sigma).fit(X, Y)
+    Phi = gaussian_kernel(squared_distances(X), sigma)
+    gradient = terms.gradients(Phi, solve(Phi, Y), Y, X, X, sigma)
+    for axis, e in enumerate(np.eye(4) * step):
+        difference = (fitted.transform(X + e) - fitted.transform(X - e)) / (2 * step)
+        np.testing.assert_allclose(gradient[:, :, axis].T, difference, atol=1e-6)
+
+
+def test_gradients_at_some_of_the_centres(classes):
+    X, Y, _ = classes
+    sigma, step = 0.9, 1e-6
+    fitted = RBFExtender(sigma=sigma).fit(X, Y)
+    Phi = gaussian_kernel(squared_distances(X), sigma)
+    gradient = terms.gradients(Phi[:10], solve(Phi, Y), Y[:10], X[:10], X, sigma)
+    u = np.array([0.1, -0.5, 0.3, 0.8]) * step
+    difference = (fitted.transform(X[:10] + u) - fitted.transform(X[:10] - u)) / (2 * step)
+    np.testing.assert_allclose((gradient @ u).T / step, difference, atol=1e-6)
+
+
+def test_regularity_equals_its_definition_by_finite_differences(classes):
+    X, Y, y = classes
+    sigma, step, K = 0.9, 1e-6, 3
+    fitted = RBFExtender(sigma=sigma, n_neighbors=K).fit(X, Y, y)
+    G, D = fitted.regularity(sigma)
+
+    def slope(i, u):
+        return np.abs(fitted.transform([X[i] + step * u]) - fitted.transform([X[i] - step * u]))[0] / (2 * step)
+
+    distance = np.sqrt(squared_distances(X))
+    G_expected, D_expected = np.zeros(3), np.zeros(3)
+    for i in range(len(X)):
+        towards = {}
+        for p in range(3):
+            members = [j for j in np.flatnonzero(y == p) if j != i]
+            near = sorted(members, key=lambda j, i=i: distance[i, j])[:K]
+            towards[p] = np.array([slope(i, (X[i] - X[j]) / distance[i, j]) for j in near])
+        mean = np.concatenate(list(towards.values())).mean(axis=0)
+        gradient = np.array([slope(i, e) for e in np.eye(4)])
+        G_expected += np.linalg.norm(gradient, axis=0) / mean
+        for p in set(range(3)) - {y[i]}:
+            own, other = Y[y == y[i]], Y[y == p]
+            apart = (own.max(axis=0) < other.min(axis=0)) | (other.max(axis=0) < own.min(axis=0))
+            D_expected += apart * towards[p].mean(axis=0) / mean
+    assert D_expected[:2].min() > 0
+    np.testing.assert_allclose(G, G_expected, rtol=1e-5)
+    np.testing.assert_allclose(D, D_expected, rtol=1e-5, atol=1e-9)
+
+
+def test_regularity_does_not_depend_on_more_features_than_points(classes):
+    X, Y, y = classes
+    rotation = np.linalg.qr(np.random.default_rng(2).standard_normal((60, 60)))[0][:4]
+    narrow, wide = (RBFExtender(sigma=0.9).fit(Z, Y, y).regularity(0.9) for Z in (X, X @ rotation))
+    np.testing.assert_allclose(wide, narrow, rtol=1e-8)
+
+
+def test_balance_gives_an_inner_minimum_and_a_given_lambda_is_used(classes):
+    X, Y, y = classes
+    fitted = RBFExtender(sigma="regularity").fit(X, Y[:, :2], y)
+    grid = scale_grid(squared_distances(X))
+    for k, sigma in enumerate(fitted.sigma_):
+        at, low = (
+            np.subtract(
+                *(
+                    term[k] * weight
+                    for term, weight in zip(fitted.regularity(s), (1, fitted.lambdas_[k]), strict=True)
+                )
+            )
+            for s in (sigma, grid[0])
+        )
+        assert at < low
+        assert grid[0] < sigma < grid[-1]
+    np.testing.assert_array_equal(RBFExtender(sigma="regularity", lambda_=0.0).fit(X, Y, y).lambdas_, 0)
+
+
+def test_scales_from_curves_by_hand():
+    grid = np.array([1.0, 2.0, 4.0])
+    pairs = np.ones((2, 2, 2), dtype=bool)
+    G = np.array([[1.0, 1.0], [2.0, 2.0], [9.0, np.nan]])
+    D = np.array([[0.0, 0.0], [3.0, 1.0], [4.0, np.nan]])
+    sigma, weight = balanced_scales(ScaleCurves(grid, G, D), pairs, None)
+    np.testing.assert_allclose(weight, [2, 1])
+    np.testing.assert_allclose(sigma, [2, 1])
+    np.testing.assert_allclose(ratio_scales(ScaleCurves(grid, G, D), pairs, 0.25), [4, 2])
+    np.testing.assert_allclose(ratio_scales(ScaleCurves(grid, G, D), pairs, 0.5), [2, 2])
+
+
+def test_one_scale_that_diverges_is_bounded():
+    pairs = np.ones((20, 2, 2), dtype=bool)
+    sigma = np.r_[np.ones(19), 50.0]
+    bounded = bound_scales(sigma, pairs)
+    assert bounded[-1] == pytest.approx(sigma.mean() + 2 * sigma.std())
+    np.testing.assert_array_equal(bounded[:-1], 1)
+
+
+def test_searched_scales_need_labels(classes):
+    X, Y, _ = classes
+    with pytest.raises(ValueError, match="needs the class labels"):
+        RBFExtender(sigma="regularity").fit(X, Y)
+    with pytest.raises(ValueError, match="without class labels"):
+        RBFExtender(sigma=1.0).fit(X, Y).regularity(1.0)
+
+
+def test_equal_duplicates_change_nothing(classes):
+    X, Y, y = classes
+    twice = [np.concatenate([part, part[:5]]) for part in (X, Y, y)]
+    X_new = X + 0.1
+    for sigma in (0.9, "regularity", None):
+        plain = RBFExtender(sigma=sigma).fit(X, Y, y).transform(X_new)
+        np.testing.assert_allclose(RBFExtender(sigma=sigma).fit(*twice).transform(X_new), plain, atol=1e-9)
+
+
+def test_contradicting_duplicates_get_their_mean_and_a_warning(classes):
+    X, Y, _ = classes
+    with pytest.warns(UserWarning, match="2 identical training points have different coordinates"):
+        fitted = RBFExtender(sigma=0.9).fit(np.vstack([X, X[:1]]), np.vstack([Y, Y[:1] + 1]))
+    np.testing.assert_allclose(fitted.transform(X), np.vstack([Y[:1] + 0.5, Y[1:]]), atol=1e-8)
+
+
+def test_huge_scale_warns_and_a_searched_one_does_not(classes):
+    X, Y, _ = classes
+    with pytest.warns(ConvergenceWarning, match="choose a smaller sigma"):
+        assert np.isfinite(RBFExtender(sigma=1e6).fit(X, Y).transform(X)).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        close = np.vstack([X, X[:3] + 1e-4])
+        fitted = RBFExtender().fit(close, np.vstack([Y, Y[:3]]))
+    assert np.abs(fitted.transform(X) - Y).max() <= 1e-6 * np.abs(Y).max()
+
+
+@pytest.mark.parametrize("sigma", [None, "regularity", "ratio"])
+def test_one_sample_per_class_one_class_one_point(classes, sigma):
+    X, Y, y = classes
+    first = [0, 9, 18]
+    for rows, labels in ((first, y[first]), ([0, 1, 2], [0, 0, 0]), ([0], [0])):
+        fitted = RBFExtender(sigma=sigma).fit(X[rows], Y[rows], labels)
+        np.testing.assert_allclose(fitted.transform(X[rows]), Y[rows], atol=1e-6)
+
+
+def test_constant_features_large_offset_and_zero_coordinates(classes):
+    X, Y, y = classes
+    moved = np.column_stack([X + 1e4, np.full(27, 7.0)])
+    Y = np.column_stack([Y, np.zeros(27)])
+    fitted = RBFExtender(sigma="regularity").fit(moved, Y, y)
+    assert np.abs(fitted.transform(moved) - Y).max() <= 1e-6 * np.abs(Y).max()
+    assert np.isfinite(fitted.sigma_).all()
+
+
+def test_bad_sigma_is_one_clear_line(classes):
+    X, Y, _ = classes
+    for sigma, message in ((-1, "sigma"), ("typo", "sigma"), ({"mean": 2}, "the only rule")):
+        with pytest.raises(ValueError, match=message):
+            RBFExtender(sigma=sigma).fit(X, Y)
+
+
+def test_nested_only_with_a_given_scale():
+    assert RBFExtender(sigma=1.0).nested
+    assert not RBFExtender(sigma="regularity").nested
