@@ -82,7 +82,8 @@ class KPCA(JointEmbedding):
         self._train = X
         K = self._kernel(X, None)
         self._means = K.mean(axis=0)
-        K = center_kernel(K, self._means)
+        K -= self._means  # centred in place: the means of rows and columns are the same
+        K -= (self._means - self._means.mean())[:, None]
         self.eigenvalues_, V = largest_eigenpairs(K, self.n_components)
         positive = self.eigenvalues_ > 1e-12 * max(self.eigenvalues_[0], np.abs(self._means).max())
         if not positive.all():
