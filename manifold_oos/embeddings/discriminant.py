@@ -107,7 +107,7 @@ class LDA(_Discriminant):
         Dimension, at most the number of classes less one; None takes that.
     regularization : {"ridge", "pinv"}, default="ridge"
         Add to the eigenvalues of S_w, or leave the small ones out together with their directions.
-    ridge : float, default=0.5
+    ridge : float, default=0.1
         What is added, in units of the mean eigenvalue of S_w over the span of the data.
     rcond : float, default=1e-6
         Eigenvalues below this share of the largest are left out.
@@ -138,7 +138,7 @@ class LDA(_Discriminant):
         n_components: int | None = None,
         *,
         regularization: str = "ridge",
-        ridge: float = 0.5,
+        ridge: float = 0.1,
         rcond: float = 1e-6,
     ):
         self.n_components = n_components
@@ -175,7 +175,7 @@ class LFDA(_Discriminant):
         Which neighbour sets the local scale; the farthest of a smaller class.
     regularization : {"ridge", "pinv"}, default="ridge"
         Add to the eigenvalues of S_w, or leave the small ones out together with their directions.
-    ridge : float, default=0.5
+    ridge : float, default=0.1
         What is added, in units of the mean eigenvalue of S_w over the span of the data.
     rcond : float, default=1e-6
         Eigenvalues below this share of the largest are left out.
@@ -208,7 +208,7 @@ class LFDA(_Discriminant):
         *,
         n_neighbors: int = 7,
         regularization: str = "ridge",
-        ridge: float = 0.5,
+        ridge: float = 0.1,
         rcond: float = 1e-6,
     ):
         self.n_components = n_components
@@ -260,7 +260,7 @@ class LDE(_Discriminant):
         Width of the heat weights; None for binary weights.
     regularization : {"ridge", "pinv"}, default="ridge"
         Add to the eigenvalues of XᵀL_wX, or leave the small ones out together with their directions.
-    ridge : float, default=0.5
+    ridge : float, default=0.1
         What is added, in units of the mean eigenvalue over the span of the data.
     rcond : float, default=1e-6
         Eigenvalues below this share of the largest are left out.
@@ -300,7 +300,7 @@ class LDE(_Discriminant):
         n_neighbors_between: int | None = 20,
         heat_sigma: Scale | None = "mean_squared",
         regularization: str = "ridge",
-        ridge: float = 0.5,
+        ridge: float = 0.1,
         rcond: float = 1e-6,
     ):
         self.n_components = n_components
