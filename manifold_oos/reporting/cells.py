@@ -263,15 +263,15 @@ def parameter_values(rows: pd.DataFrame, name: str) -> pd.Series:
     rows : DataFrame
         Rows.
     name : str
-        ``size``, ``n_components``, ``step``; a parameter as ``extender.sigma`` or ``sigma``; a reported attribute
-        as ``sigma_``.
+        ``size``, ``n_components``, ``step``, ``n_train``; a parameter as ``extender.sigma`` or ``sigma``; a
+        reported attribute as ``sigma_``.
 
     Returns
     -------
     Series
         Missing where a row has no such parameter.
     """
-    if name in ("size", "n_components", "step"):
+    if name in ("size", "n_components", "step", "n_train"):
         return rows[name].astype("Float64").astype(float)
     texts = rows["fitted" if name.endswith("_") else "chosen"]
     known = {text: _lookup(json.loads(text), name) for text in texts.unique()}

@@ -57,7 +57,7 @@ def curve_figure(
     with house_style():
         panels = list(dict.fromkeys(cells["panel"]))
         arms = list(dict.fromkeys(cells["arm"]))
-        columns = max(1, min(3, len(panels)))
+        columns = 2 if len(panels) == 4 else max(1, min(3, len(panels)))
         rows = max(1, -(-len(panels) // columns))
         figure = new_figure(1.7 + 3.5 * columns, 0.6 + 2.9 * rows)
         axes = figure.subplots(rows, columns, squeeze=False)
@@ -66,6 +66,8 @@ def curve_figure(
             _draw(ax, cells[cells["panel"] == panel], arms, place)
             place.dress(ax, x_label)
             ax.set_ylabel(y_label)
+            if (cells.loc[cells["panel"] == panel, "mean"] >= 0).all() and ax.get_ylim()[0] < 0:
+                ax.set_ylim(bottom=0)  # an interval may reach below what an error can be
             ax.set_title(panel)
             if second is not None and (second["panel"] == panel).any():
                 _draw_second(ax, second[second["panel"] == panel], arms, place, second_label)
@@ -146,7 +148,7 @@ def _draw(ax: Axes, cells: pd.DataFrame, arms: Sequence[str], place: Axis) -> No
         ax.plot(at, curve["mean"], markeredgecolor="white", markeredgewidth=0.6, **how)
         low, high = curve["low"].fillna(curve["mean"]), curve["high"].fillna(curve["mean"])
         if len(at) > 1:
-            ax.fill_between(at, low, high, color=how["color"], alpha=0.15, linewidth=0)
+            ax.fill_between(at, low, high, color=how["color"], alpha=0.16 if len(arms) < 4 else 0.09, linewidth=0)
         else:
             ax.vlines(at, low, high, color=how["color"], linewidth=1.2)
 

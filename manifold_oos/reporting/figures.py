@@ -150,8 +150,13 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
     """
     experiment, group = results.experiment, _group(output, results)
     x = "step" if output.kind == "trace" else output.x or "size"
-    placed = at_each_x(_rows_of(results, output, metric), experiment, x, selection=output.selection)
-    panel = ["dataset"] if x == "size" or placed["size"].nunique() < 2 else ["dataset", "size"]
+    along = "size" if x == "n_features" else x
+    placed = at_each_x(_rows_of(results, output, metric), experiment, along, selection=output.selection)
+    panel = ["dataset"] if x in ("size", "n_train") or placed["size"].nunique() < 2 else ["dataset", "size"]
+    if x == "n_features":  # one curve through data sets that differ in it
+        widths = {label: facts.n_features for label, facts in results.facts.items()}
+        placed = placed.assign(x=placed["dataset"].map(widths).astype(float))
+        panel = ["metric"]
     if output.n_components is not None and x != "n_components":
         placed = placed[placed["n_components"].isin(output.n_components) | placed["n_components"].isna()]
     second = None
@@ -160,7 +165,13 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
         second = curve_cells(at_each_x(other, experiment, x, selection=output.selection), panel)
     used = [name for name in dict.fromkeys(placed["selection"]) if name != FIXED] or [FIXED]
     kind = experiment.split_of(group[0]).kind if group else "fraction"
-    labels = {"size": SIZE_NAMES[kind], "n_components": "dimension", "step": "iteration"}
+    labels = {
+        "n_train": "known points",
+        "n_features": "features",
+        "size": SIZE_NAMES[kind],
+        "n_components": "dimension",
+        "step": "iteration",
+    }
     counts = placed.groupby(["dataset", "size"])["repetition"].nunique()
     notes = [f"selection: {protocol_text(experiment, name)}" for name in used]
     if len(counts):

@@ -261,10 +261,10 @@ def print_results(results: Results, console: Console) -> None:
     """
     for table in make_tables(results):
         shown = rich_table(table)
-        width = console.width
         if not console.is_terminal:  # a log has no edge
-            width = max(width, console.measure(shown, options=console.options.update(max_width=10_000)).maximum)
-        console.print(shown, width=width, crop=False)
+            wide = console.options.update(max_width=10_000)
+            console.width = max(console.width, console.measure(shown, options=wide).maximum)
+        console.print(shown)
         console.print()
     print_claims(results.claims, console)
 
@@ -282,5 +282,5 @@ def print_claims(claims: Sequence[ClaimResult], console: Console) -> None:
     for result in claims:
         line = Text(f"{result.verdict:>9}", style=COLORS.get(result.verdict, "dim"))
         line.append(f"  {result.claim.source}: {result.text}", style="default")
-        line.append(f"  ({result.numbers})", style="dim")
-        console.print(line)
+        line.append(f"\n           {result.numbers}", style="dim")
+        console.print(line, soft_wrap=not console.is_terminal)

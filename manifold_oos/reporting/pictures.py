@@ -177,5 +177,12 @@ def function_output(output: Output, results: Results, group: list[Data], title: 
     classes = np.zeros(len(points.X), dtype=int) if points.y is None else points.y
     notes = [f"white: +{limit:.3g}, black: −{limit:.3g}; line: f = 0", *results.notes([data]), output.note]
     return function_figure(
-        panels, extent=extent, points=points.X, classes=classes, limit=limit, title=title, notes=notes
+        panels,
+        extent=extent,
+        points=points.X,
+        classes=classes,
+        others=points.X_new,
+        limit=limit,
+        title=title,
+        notes=notes,
     )

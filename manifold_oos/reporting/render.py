@@ -66,9 +66,9 @@ def markdown(tables: Sequence[Table], *, title: str = "") -> str:
         for line in table.lines:
             cells = [line.arm, line.selection]
             for entry in line.entries:
-                cells.append(_ours(entry, table.decimals, bold="**{}**"))
+                cells.append(_ours(entry, table, bold="**{}**"))
                 if table.has_published:
-                    cells.append(_published(entry, table.decimals))
+                    cells.append(_published(entry, table))
             lines.append([_md(cell) for cell in cells])
         blocks.append("\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n")
         blocks += [f"- {_md(note)}" for note in table.notes]
@@ -111,9 +111,9 @@ def latex(tables: Sequence[Table], *, title: str = "") -> str:
         for line in table.lines:
             cells = [_tex(line.arm), _tex(line.selection)]
             for entry in line.entries:
-                cells.append(_ours(entry, table.decimals, bold=r"\textbf{{{}}}", escape=_tex))
+                cells.append(_ours(entry, table, bold=r"\textbf{{{}}}", escape=_tex))
                 if table.has_published:
-                    cells.append(_tex(_published(entry, table.decimals)))
+                    cells.append(_tex(_published(entry, table)))
             body.append("    " + " & ".join(cells) + r" \\")
         notes = [*table.notes, *([LEGEND] if table.has_published else [])]
         blocks += [
@@ -155,8 +155,8 @@ def rich_table(table: Table) -> Group:
     for line in table.lines:
         cells = [Text(line.arm), Text(line.selection)]
         for entry in line.entries:
-            cell = Text(_ours(entry, table.decimals, bold="{}"), style="bold" if entry.best else "")
-            printed = _published(entry, table.decimals, words=True)
+            cell = Text(_ours(entry, table, bold="{}"), style="bold" if entry.best else "")
+            printed = _published(entry, table, words=True)
             if printed:
                 cell.append("\n" + printed, style=COLORS.get(entry.verdict, "dim") + " not bold")
             cells.append(cell)
@@ -169,10 +169,11 @@ def _heading(table: Table) -> str:
     return f"{table.name}: {table.title}" if table.name else table.title
 
 
-def _ours(entry: Entry, decimals: int, *, bold: str, escape: Callable[[str], str] = str) -> str:
+def _ours(entry: Entry, table: Table, *, bold: str, escape: Callable[[str], str] = str) -> str:
     """Our mean and half its interval, or why there is none."""
     text = entry.state or "–"
     if entry.splits:
+        decimals = table.digits(entry.mean)
         text = f"{entry.mean:.{decimals}f}"
         if math.isfinite(entry.half_width):
             text += f" ± {entry.half_width:.{decimals}f}"
@@ -182,12 +183,12 @@ def _ours(entry: Entry, decimals: int, *, bold: str, escape: Callable[[str], str
     return text if entry.tuned else text + escape(" †")
 
 
-def _published(entry: Entry, decimals: int, *, words: bool = False) -> str:
+def _published(entry: Entry, table: Table, *, words: bool = False) -> str:
     """The printed number and the verdict, as a sign or as a word."""
     if not math.isfinite(entry.published):
         return ""
     verdict = entry.verdict if words else SIGNS.get(entry.verdict, "")
-    return f"{entry.published:.{decimals}f} {verdict}".strip()
+    return f"{entry.published:.{table.digits(entry.published)}f} {verdict}".strip()
 
 
 def _md(text: str) -> str:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from manifold_oos.datasets.sources import natural_key
 from manifold_oos.reporting.style import COLORS, FAINT, INK, MARKERS, empty_panel, footnote, house_style, new_figure
 
 Array = NDArray[np.floating]
@@ -80,7 +81,9 @@ def cloud_figure(
     side = 3.6 if len(clouds) == 1 else 2.5
     legend = _legend(clouds, classes)
     with house_style():
-        figure = new_figure(side * columns + (1.3 if legend else 0.2), (side + 0.15) * len(grid) + 0.5)
+        height = (side + 0.15) * len(grid) + 0.5
+        legend_columns = -(-len(legend) // max(1, int(height / 0.19)))
+        figure = new_figure(side * columns + 0.2 + 1.1 * legend_columns, height)
         for r, row in enumerate(grid):
             for c, cloud in enumerate(row):
                 depth = max(cloud.train.shape[1], cloud.new.shape[1])
@@ -90,7 +93,9 @@ def cloud_figure(
                 )
                 _draw_cloud(ax, cloud, classes, 3 if solid else 2)
         if legend:
-            figure.legend(handles=legend, loc="outside right upper", fontsize=7.5, handletextpad=0.3)
+            figure.legend(
+                handles=legend, loc="outside right upper", fontsize=7.5, handletextpad=0.3, ncols=legend_columns
+            )
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
         footnote(figure, notes)
@@ -103,6 +108,7 @@ def function_figure(
     extent: tuple[float, float, float, float],
     points: Array,
     classes: NDArray,
+    others: Array | None = None,
     limit: float = 1.0,
     title: str = "",
     notes: Sequence[str] = (),
@@ -119,6 +125,8 @@ def function_figure(
         Training points.
     classes : ndarray of shape (n,)
         Their classes.
+    others : ndarray of shape (m, 2), optional
+        Points that show where the data lie, faint behind the training points.
     limit : float, default=1.0
         The value that is white; its negative is black, and what lies beyond is cut.
     title : str, default=""
@@ -147,6 +155,8 @@ def function_figure(
                     mine[:, 0], mine[:, 1], MARKERS[index % len(MARKERS)], linestyle="none", markersize=6,
                     color=COLORS[index % len(COLORS)], markeredgecolor="white", markeredgewidth=1.0, zorder=3,
                 )  # fmt: skip
+        if others is not None:
+            axes[0].plot(others[:, 0], others[:, 1], ".", markersize=2, color="#C8C8C8", zorder=1)
         axes[0].set_title("training points")
         picture = None
         for ax, (name, image) in zip(axes[1:], panels, strict=True):
@@ -171,7 +181,7 @@ def _classes(clouds: Sequence[Cloud]) -> list[Any]:
         for color in (cloud.train_color, cloud.new_color):
             if color is not None and color.dtype.kind != "f":
                 labels.update(color.tolist())
-    return sorted(labels, key=lambda label: (isinstance(label, str), label))
+    return sorted(labels, key=lambda label: (isinstance(label, str), natural_key(str(label))))
 
 
 def _class_look(index: int) -> tuple[str, str]:
@@ -226,7 +236,7 @@ def _draw_cloud(ax: Any, cloud: Cloud, classes: Sequence[Any], dimensions: int) 
             )  # fmt: skip
     if cloud.wrong is not None and cloud.wrong.any():
         at = _first(cloud.new, dimensions)[cloud.wrong]
-        ax.scatter(*at.T, s=size * 1.6, marker="x", c=INK, linewidths=0.8)
+        ax.scatter(*at.T, s=size * 1.6, marker="x", c=INK, linewidths=0.7, alpha=0.75)
 
 
 def _first(points: Array, dimensions: int) -> Array:

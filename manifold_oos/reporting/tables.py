@@ -7,7 +7,7 @@ from typing import Any
 
 from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Data, Experiment, Output, Protocol, PublishedNumber
-from manifold_oos.reporting.cells import FIXED, find_published, label_of, make_cells, unit_of
+from manifold_oos.reporting.cells import FIXED, find_published, is_time, label_of, make_cells, unit_of
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.views import at_each_x, choose
 
@@ -71,8 +71,11 @@ class Table:
         if unit_of(self.metric) == "%":
             return 2
         means = [abs(entry.mean) for line in self.lines for entry in line.entries if math.isfinite(entry.mean)]
-        largest = max(means, default=0.0)
-        return min(max(2 - math.floor(math.log10(largest)), 0), 9) if largest > 0 else 3
+        return _three_figures(max(means, default=0.0))
+
+    def digits(self, value: float) -> int:
+        """Digits after the point for one value: times differ so much that each has its own."""
+        return _three_figures(value) if is_time(self.metric) else self.decimals
 
     @property
     def has_published(self) -> bool:
@@ -295,3 +298,7 @@ def splits_text(counts: Sequence[int]) -> str:
     if high == 1:
         return "one split, no interval"
     return f"mean of {low if low == high else f'{low} to {high}'} splits ± half the 95 % interval"
+
+
+def _three_figures(value: float) -> int:
+    return min(max(2 - math.floor(math.log10(abs(value))), 0), 9) if value else 3

@@ -126,6 +126,6 @@ def curve_cells(placed: pd.DataFrame, panel: list[str]) -> pd.DataFrame:
     for keys, block in placed.groupby([*panel, "arm", "x"], sort=False, dropna=False):
         *names, arm, x = keys
         summary = summarize(block["value"])
-        title = " ".join(f"{name:g}" if isinstance(name, float) else str(name) for name in names)
+        title = ", ".join(f"{name:g} known" if isinstance(name, float) else str(name) for name in names)
         records.append((title, arm, x, summary.n, summary.mean, summary.low, summary.high))
     return pd.DataFrame.from_records(records, columns=["panel", "arm", "x", "n", "mean", "low", "high"])

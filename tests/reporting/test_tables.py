@@ -174,3 +174,5 @@ def test_digits_by_metric(rows):
     assert table.decimals == 4 and "0.0105 ± 0.0006" in markdown([table])
     large = one_table(rows.assign(metric="fit_seconds", value=rows["value"] * 1000), metrics=["fit_seconds"])
     assert "| 10500 ± 650 |" in markdown([large])
+    quick = one_table(rows.assign(metric="fit_seconds", value=rows["value"] ** 4), metrics=["fit_seconds"])
+    assert "| **16.0 ± 0.0** |" in markdown([quick]) and "| 1848 ± 1015 |" in markdown([quick])
