@@ -2,16 +2,14 @@
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.spatial.distance import pdist
-
-
-def kernel(x, centers, sigma):
-    return np.exp(-np.sum((x - centers) ** 2, axis=-1) / sigma**2)
+from scipy.spatial.distance import cdist, pdist
 
 
 def gradient(x, centers, c, sigma):
     """∇f(x) of f(x) = Σ c_l φ(‖x − a_l‖/σ)."""
-    return -2 / sigma**2 * np.sum((c * kernel(x, centers, sigma))[:, None] * (x - centers), axis=0)
+    difference = x - centers
+    phi = np.exp(-np.sum(difference**2, axis=1) / sigma**2)
+    return -2 / sigma**2 * (c * phi) @ difference
 
 
 def class_neighbors(X, y, i, label, K):
@@ -51,13 +49,14 @@ def scales(X, Y, y, K):
     nearest = [min(np.linalg.norm(X[i] - X[j]) for j in range(len(X)) if j != i) for i in range(len(X))]
     grid = np.geomspace(np.median(nearest), 10 * np.median(pdist(X)), 40)
     towards = directions(X, y, K)
+    squared = cdist(X, X, "sqeuclidean")
     classes = np.unique(y)
     sigma, pairs = [], []
     for Yk in Y.T:
         G, D = np.empty(len(grid)), np.empty(len(grid))
         for s, scale in enumerate(grid):
-            Phi = np.array([kernel(x, X, scale) for x in X])
-            G[s], D[s] = terms(X, Yk, y, np.linalg.solve(Phi, Yk), scale, towards)
+            c = np.linalg.solve(np.exp(-squared / scale**2), Yk)
+            G[s], D[s] = terms(X, Yk, y, c, scale, towards)
         lambda_ = np.ptp(G) / np.ptp(D) if np.ptp(D) > 0 else 0.0
         sigma.append(grid[np.argmin(G - lambda_ * D)])
         pairs.append(sum(separable(Yk, y, m, p) for m in classes for p in classes if m != p))
@@ -97,8 +96,9 @@ def classify(F, Y, y):
 def sosi(X, Y, y, X_new, K=5, R=10):
     """Labels and confidences of each iteration, and the scales."""
     sigma = scales(X, Y, y, K)
+    squared = cdist(np.vstack([X, X_new]), np.vstack([X, X_new]), "sqeuclidean")
     known, iterations = {}, []
-    centers, values = X, Y
+    centers, values = np.arange(len(X)), Y
     for share in np.linspace(0, 1, R):
         if iterations:
             labels, confidence = iterations[-1]
@@ -106,12 +106,11 @@ def sosi(X, Y, y, X_new, K=5, R=10):
             for i in surest:
                 if (i, labels[i]) not in known:
                     known[i, labels[i]] = project(X_new[i], X, Y, y, labels[i], K)
-            centers = np.vstack([X, X_new[surest]])
+            centers = np.r_[np.arange(len(X)), len(X) + surest]
             values = np.vstack([Y, [known[i, labels[i]] for i in surest]])
         F = np.empty((len(X_new), Y.shape[1]))
         for k in range(Y.shape[1]):
-            Phi = np.array([kernel(x, centers, sigma[k]) for x in centers])
-            c = np.linalg.solve(Phi, values[:, k])
-            F[:, k] = [kernel(x, centers, sigma[k]) @ c for x in X_new]
+            Phi = np.exp(-squared[:, centers] / sigma[k] ** 2)
+            F[:, k] = Phi[len(X) :] @ np.linalg.solve(Phi[centers], values[:, k])
         iterations.append(classify(F, Y, y))
     return iterations, sigma
