@@ -88,7 +88,7 @@ def signature(cls: type) -> dict[str, Any]:
         Default by name, in order.
     """
     parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    return {p.name: p.default for p in parameters.values() if p.name != "self" and p.kind is not p.VAR_KEYWORD}
+    return {p.name: p.default for p in parameters.values() if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
 
 
 def _labels(tree: Mapping[str, Any]) -> Iterator[str]:
@@ -128,22 +128,8 @@ def _datasets(tree: Mapping[str, Any]) -> Iterator[Finding]:
 def _arm(path: Path, arm: Mapping[str, Any]) -> Iterator[Finding]:
     classes: dict[str, type] = {}
     for stage in STAGES:
-        if arm.get(stage) is None:
-            continue
-        method = arm[stage] if isinstance(arm[stage], Mapping) else {"name": arm[stage]}
-        name = method.get("name")
-        if not isinstance(name, str):
-            yield Finding(
-                (*path, stage), f"say which {stage}: a name, or a mapping with one (moos list {KINDS[stage]})"
-            )
-            continue
-        try:
-            classes[stage] = registry.find(KINDS[stage], name)
-        except ConfigError as error:
-            yield Finding((*path, stage), str(error))
-            continue
-        parameters = {key: value for key, value in method.items() if key != "name"}
-        yield from _parameters((*path, stage), name, classes[stage], parameters)
+        if arm.get(stage) is not None:
+            yield from _method((*path, stage), stage, arm[stage], classes)
     embedding, extender = classes.get("embedding"), classes.get("extender")
     if embedding and extender and hasattr(extender, "supports") and not extender.supports(embedding):
         name = embedding.__dict__.get("name", embedding.__name__)
@@ -155,6 +141,23 @@ def _arm(path: Path, arm: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding((*path, "embedding"), "has no map for new points: add an extender (moos list extenders)")
 
 
+def _method(path: Path, stage: str, given: Any, classes: dict[str, type]) -> Iterator[Finding]:
+    """Check a method of an arm, or one that a method is given by name; its class goes to ``classes``."""
+    method = given if isinstance(given, Mapping) else {"name": given}
+    name = method.get("name")
+    if not isinstance(name, str):
+        yield Finding(path, f"say which {stage}: a name, or a mapping with one (moos list {KINDS[stage]})")
+        return
+    try:
+        classes[stage] = registry.find(KINDS[stage], name)
+    except ConfigError as error:
+        yield Finding(path, str(error))
+        return
+    yield from _parameters(
+        path, name, classes[stage], {key: value for key, value in method.items() if key != "name"}
+    )
+
+
 def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any]) -> Iterator[Finding]:
     known = signature(cls)
     constraints = getattr(cls, "_parameter_constraints", {})
@@ -164,9 +167,12 @@ def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any])
                 (*path, key), f"no such parameter of {name}; {nearest(key, known)} (moos describe {name})"
             )
             continue
+        if key in KINDS and isinstance(value, str | Mapping):
+            yield from _method((*path, key), key, value, {})
+            continue
         shape = list(_shape((*path, key), value))
         yield from shape
-        if shape or key not in constraints or key in KINDS:
+        if shape or key not in constraints:
             continue
         for literal in literals(value):
             try:

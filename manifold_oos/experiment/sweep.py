@@ -104,6 +104,10 @@ def targets(experiment: Experiment, name: str) -> list[tuple[str, str, str]]:
         for arm, stage in known.get(path.split(".")[0], [])
         if wanted_arm in (None, arm) and wanted_stage in (None, stage)
     ]
+    # One curve per arm: a short name that several stages have means the extender's, then the embedding's.
+    order = ("extender", "embedding", "classifier")
+    first = {arm: min((s for a, s, _ in hits if a == arm), key=order.index) for arm, _, _ in hits}
+    hits = [hit for hit in hits if hit[1] == first[hit[0]]]
     if not hits:
         full = [f"arms.{arm}.{stage}.{key}" for key, places in known.items() for arm, stage in places]
         listed = "; ".join(

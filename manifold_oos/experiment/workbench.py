@@ -211,6 +211,7 @@ class Workbench:
         _, fit_seconds, caught = timed(lambda: estimator.fit(points.X, Y, points.y, **arguments))
         new, seconds, more = timed(lambda: estimator.transform(points.X_new))
         fits = {"embedding": fit, "extender": Fit(estimator, fit_seconds, caught)}
+        Y = getattr(estimator, "training_embedding_", Y)  # a scheme that embeds anew moves the known points too
         return Placed(key, Y, new, d, fits, seconds, more)
 
     def label(self, classifier: Spec, placed: Placed | None, dims: Sequence[int] = ()) -> Labelled:
