@@ -102,8 +102,11 @@ def plot(
     files = []
     for place in found:
         results = place.collect(data_dir)
-        written = write_figures(results, place.folder, figures)
-        if not written:
+        told: list[str] = []
+        written = write_figures(results, place.folder, figures, told.append)
+        for text in told:
+            click.echo(text, err=True)
+        if not written and not told:
             known = ", ".join(str(output.figure) for output in figure_outputs(results))
             raise ConfigError(f"{place.experiment.name}: no such figure; there are: {known or 'none'}")
         files += [str(path) for path in written]

@@ -245,7 +245,7 @@ class Output(Strict):
 
     table: int | str | None = None
     figure: int | str | None = None
-    kind: Literal["curve", "trace", "embedding", "function", "gallery", "ranks"] | None = None
+    kind: Literal["curve", "trace", "embedding", "function", "gallery", "ranks", "pareto"] | None = None
     title: str = ""
     dataset: Names | None = None
     arms: Names | None = None

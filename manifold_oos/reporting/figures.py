@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -11,6 +12,7 @@ from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Data, Output
 from manifold_oos.reporting.cells import FIXED, better_of, in_order, label_of
 from manifold_oos.reporting.curves import curve_figure
+from manifold_oos.reporting.pareto import pareto_figure
 from manifold_oos.reporting.pictures import function_output, gallery_output
 from manifold_oos.reporting.ranks import rank_figure
 from manifold_oos.reporting.results import Results
@@ -98,6 +100,8 @@ def draw_output(output: Output, results: Results) -> Iterator[tuple[str, Figure]
         if output.kind == "ranks":
             ranks = make_ranks(output, results, metric)
             yield stem, rank_figure(ranks.ranking, title=ranks.title, notes=ranks.notes)
+        elif output.kind == "pareto":
+            yield stem, _pareto(output, results, metric, group)
         else:
             yield stem, curve_figure(**vars(make_curve(output, results, metric)))
 
@@ -221,3 +225,30 @@ def make_ranks(output: Output, results: Results, metric: str) -> Ranks:
     title = _title(output) or f"Ranks by {label_of(metric)}"
     ranking = rank_arms(table, better=better_of(metric))
     return Ranks(ranking, title, [*notes, *results.notes(group), output.note])
+
+
+def _pareto(output: Output, results: Results, metric: str, group: list[Data]) -> Figure:
+    """Mean of a metric over data sets against the geometric mean of a cost (x: time per new point)."""
+    experiment = results.experiment
+    cost = output.x or "milliseconds_per_sample"
+    tables = {}
+    for name in (metric, cost):
+        placed = at_each_x(_rows_of(results, output, name), experiment, "size", selection=output.selection)
+        tables[name] = (
+            placed.groupby(["dataset", "size", "arm"], sort=False)["value"].mean().unstack("arm").dropna()
+        )
+    shared = tables[metric].index.intersection(tables[cost].index)
+    if shared.empty:
+        raise ConfigError(f"figure {output.figure}: no data set on which every arm has {metric} and {cost}")
+    y = tables[metric].loc[shared].mean()
+    x = np.exp(np.log(tables[cost].loc[shared, y.index].clip(lower=1e-9)).mean())
+    points = pd.DataFrame({"arm": y.index, "x": x.to_numpy(), "y": y.to_numpy()})
+    notes = [f"means over {len(shared)} data sets and sizes", *results.notes(group), output.note]
+    return pareto_figure(
+        points,
+        x_label=label_of(cost),
+        y_label=label_of(metric),
+        better=better_of(metric),
+        title=_title(output),
+        notes=notes,
+    )

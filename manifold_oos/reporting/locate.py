@@ -38,9 +38,8 @@ class Located:
         with Store(self.root) as store:
             results = collect(self.experiment, store, folder=self.folder, data_dir=data_dir)
         if results.rows.empty and set(results.absent) != {data.label for data in self.experiment.datasets}:
-            raise ConfigError(
-                f"{self.experiment.name}: no rows in {self.root / FILE}; moos run {self._again} first"
-            )
+            where = f"no rows of the code as it is in {self.root / FILE}"
+            raise ConfigError(f"{self.experiment.name}: {where}; moos run {self._again} first")
         return results
 
     @property

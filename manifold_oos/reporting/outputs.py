@@ -1,6 +1,6 @@
 """Writes and prints what a run has to show: tables, times, claims and figures, all rebuilt from the store."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -137,7 +137,9 @@ def write_tables(results: Results, folder: Path) -> list[Path]:
     return paths
 
 
-def write_figures(results: Results, folder: Path, only: Iterable[str] = ()) -> list[Path]:
+def write_figures(
+    results: Results, folder: Path, only: Iterable[str] = (), say: Callable[[str], object] | None = None
+) -> list[Path]:
     """Draw and write every figure of an experiment as PNG and PDF.
 
     Parameters
@@ -148,11 +150,13 @@ def write_figures(results: Results, folder: Path, only: Iterable[str] = ()) -> l
         Where to write.
     only : iterable of str
         Numbers or names of the figures to draw; all without it.
+    say : callable, optional
+        Told of pictures of points that could not be drawn because their data are not at hand.
 
     Returns
     -------
     list of Path
-        What was written. A picture whose data are not at hand says so.
+        What was written. A picture whose data are not at hand stays as it was; where there was none it says so.
     """
     wanted = set(only)
     paths = []
@@ -163,9 +167,12 @@ def write_figures(results: Results, folder: Path, only: Iterable[str] = ()) -> l
             for stem, figure in draw_output(output, results):
                 paths += save(figure, folder / stem)
         except DataError as error:
-            figure = new_figure(6, 2)
-            empty_panel(figure.add_subplot(), f"data absent: {error}")
-            paths += save(figure, folder / stem_of(output))
+            if say is not None:
+                say(f"figure {output.figure}: data absent: {error}")
+            if not (folder / f"{stem_of(output)}.png").exists():
+                figure = new_figure(6, 2)
+                empty_panel(figure.add_subplot(), "data absent")
+                paths += save(figure, folder / stem_of(output))
     return paths
 
 

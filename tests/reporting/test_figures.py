@@ -7,10 +7,13 @@ from matplotlib.colors import to_hex
 from PIL import Image
 from reporting_fakes import fake_rows, make_experiment, swept_rows
 
-from manifold_oos.errors import ConfigError
+import manifold_oos.reporting.figures as figures
+from manifold_oos.errors import ConfigError, DataError
 from manifold_oos.experiment.config import Output
+from manifold_oos.experiment.plan import DataFacts
 from manifold_oos.reporting.figures import draw_output, figure_outputs, stem_of
 from manifold_oos.reporting.outputs import write_figures
+from manifold_oos.reporting.pareto import pareto_front
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.scatter import Cloud, cloud_figure, function_figure
 from manifold_oos.reporting.style import COLORS, look, save
@@ -120,6 +123,44 @@ def test_ranks_over_data_sets():
 def test_ranks_need_two_arms():
     with pytest.raises(ConfigError, match="two arms"):
         draw({"figure": "ranks", "kind": "ranks"}, fake_rows({("A", "digits", 5): [1.0, 2.0]}))
+
+
+def test_pareto_front_of_error_and_cost():
+    errors = fake_rows(
+        {("A", "digits", 5): [9.0, 9.0], ("B", "digits", 5): [4.0, 4.0], ("C", "digits", 5): [6.0, 6.0]}
+    )
+    cost = {"A": 0.1, "B": 2.0, "C": 3.0}
+    times = errors.assign(metric="milliseconds_per_sample", value=errors["arm"].map(cost))
+    (figure,) = draw({"figure": "cost", "kind": "pareto"}, pd.concat([errors, times])).values()
+    ax = figure.axes[0]
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), [0.1, 2.0])  # C is slower and worse than B
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [9.0, 4.0])
+    assert ax.get_xscale() == "log" and ax.get_xlabel() == "time per new point (ms)"
+    assert [text.get_text() for text in ax.texts] == ["A", "B", "C"]
+    assert pareto_front([1, 1, 2], [5, 4, 4]) == [1]
+
+
+def test_cost_over_features_joins_data_sets():
+    rows = fake_rows({("A", "d50", 5): [1.0, 1.2], ("A", "d200", 5): [3.0, 3.2]}, metric="milliseconds_per_sample")
+    data = [{"name": "digits", "label": f"d{d}", "split": {"train_per_class": 5}} for d in (50, 200)]
+    facts = {f"d{d}": DataFacts("digits", "", "", 100, d, 10) for d in (50, 200)}
+    results = Results(make_experiment(datasets=data), rows, facts=facts)
+    output = Output(figure=13, x="n_features", metric=["milliseconds_per_sample"])
+    ((_, figure),) = draw_output(output, results)
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_xdata(), [50, 200])
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [1.1, 3.1])
+
+
+def test_pictures_whose_data_are_gone_stay_as_they_were(rows, tmp_path, monkeypatch):
+    def gone(*_):
+        raise DataError("not found in some folder")
+
+    monkeypatch.setattr(figures, "gallery_output", gone)
+    results = Results(make_experiment(outputs=[{"figure": "map", "kind": "embedding"}]), rows)
+    told: list[str] = []
+    assert len(write_figures(results, tmp_path, say=told.append)) == 2 and "data absent" in told[0]
+    (tmp_path / "map.png").write_bytes(b"old")
+    assert write_figures(results, tmp_path, say=told.append) == [] and (tmp_path / "map.png").read_bytes() == b"old"
 
 
 def test_figures_without_outputs_in_the_config(rows):
