@@ -65,7 +65,7 @@ class Results:
         return known
 
     def notes(self, group: list[Data]) -> list[str]:
-        """Stand-ins, caveats of the data sets, and what is not at hand.
+        """Stand-ins, caveats of the data sets, what is not at hand, and the note of the config.
 
         Parameters
         ----------
@@ -86,4 +86,4 @@ class Results:
                 notes.append(f"{data.label}: {caveat}")
             if data.label in self.absent:
                 notes.append(f"{data.label}: data absent")
-        return notes
+        return [*notes, self.experiment.note] if self.experiment.note else notes

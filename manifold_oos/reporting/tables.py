@@ -237,7 +237,7 @@ def _entry(
 
 
 def table_notes(experiment: Experiment, protocol: str, lines: Sequence[Line]) -> list[str]:
-    """What must stand under a table: protocol, number of splits, what was not tuned.
+    """What must stand under a table: protocol, number of splits, what was not tuned, notes of the arms.
 
     Parameters
     ----------
@@ -258,6 +258,7 @@ def table_notes(experiment: Experiment, protocol: str, lines: Sequence[Line]) ->
         notes.append(splits_text([entry.splits for line in lines for entry in line.entries if entry.splits]))
     if any(not entry.tuned for line in lines for entry in line.entries):
         notes.append("† not tuned: too few points per class to choose parameters, defaults taken")
+    notes += [f"{line.arm}: {experiment.arms[line.arm].note}" for line in lines if experiment.arms[line.arm].note]
     return [note for note in notes if note]
 
 

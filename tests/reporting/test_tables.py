@@ -50,6 +50,12 @@ def test_every_table_names_protocol_splits_and_data(rows):
         assert "stand-in for MNIST" in other and "mean of 4 splits" in other and "(fixed)" in other
 
 
+def test_notes_of_the_config_and_of_arms_stand_under_the_table(rows):
+    arms = {"A": {"classifier": "nn", "note": "pseudo-inverse"}, "B": {"classifier": "nn"}}
+    table = one_table(rows[rows["arm"] != "C"], arms=arms, note="rendered, not photographed")
+    assert table.notes[-2:] == ["A: pseudo-inverse", "rendered, not photographed"]
+
+
 def test_the_rules_of_the_paper_are_spelled_out():
     experiment = make_experiment(selection=[{"paper": {"n_components": "best", "*": "train_only"}}])
     text = protocol_text(experiment, "paper")
