@@ -54,6 +54,8 @@ def curve_figure(
     Figure
         The figure.
     """
+    if y_label.endswith("(%)"):
+        cells = cells.assign(low=cells["low"].clip(0, 100), high=cells["high"].clip(0, 100))
     with house_style():
         panels = list(dict.fromkeys(cells["panel"]))
         arms = list(dict.fromkeys(cells["arm"]))

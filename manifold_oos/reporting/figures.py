@@ -18,7 +18,7 @@ from manifold_oos.reporting.ranks import rank_figure
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.statistics import Ranking, rank_arms
 from manifold_oos.reporting.tables import SIZE_NAMES, protocol_text
-from manifold_oos.reporting.views import at_each_x, choose, curve_cells
+from manifold_oos.reporting.views import at_each_x, choose, curve_cells, nothing_chosen
 
 #: Arms that are ranked over fewer data sets than this get no critical-difference diagram by themselves.
 RANKED_DATASETS = 3
@@ -154,12 +154,13 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
     """
     experiment, group = results.experiment, _group(output, results)
     x = "step" if output.kind == "trace" else output.x or "size"
-    along = "size" if x == "n_features" else x
+    along = "size" if x in ("n_features", "n_test") else x
     placed = at_each_x(_rows_of(results, output, metric), experiment, along, selection=output.selection)
     panel = ["dataset"] if x in ("size", "n_train") or placed["size"].nunique() < 2 else ["dataset", "size"]
-    if x == "n_features":  # one curve through data sets that differ in it
+    if x in ("n_features", "n_test"):  # one curve through data sets that differ in it
         widths = {label: facts.n_features for label, facts in results.facts.items()}
-        placed = placed.assign(x=placed["dataset"].map(widths).astype(float))
+        values = placed["dataset"].map(widths) if x == "n_features" else placed["n_test"]
+        placed = placed.assign(x=values.astype(float))
         panel = ["metric"]
     if output.n_components is not None and x != "n_components":
         placed = placed[placed["n_components"].isin(output.n_components) | placed["n_components"].isna()]
@@ -171,6 +172,7 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
     kind = experiment.split_of(group[0]).kind if group else "fraction"
     labels = {
         "n_train": "known points",
+        "n_test": "new points",
         "n_features": "features",
         "size": SIZE_NAMES[kind],
         "n_components": "dimension",
@@ -178,6 +180,8 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
     }
     counts = placed.groupby(["dataset", "size"])["repetition"].nunique()
     notes = [f"selection: {protocol_text(experiment, name)}" for name in used]
+    if x not in ("size", "step") and nothing_chosen(placed):
+        notes = [f"every value of {x} as it is, nothing chosen"]
     if len(counts):
         low, high = int(counts.min()), int(counts.max())
         band = "band: 95 % interval" if high > 1 else "no interval"

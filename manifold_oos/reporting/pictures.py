@@ -22,7 +22,8 @@ PIXELS = 240
 def gallery_output(output: Output, results: Results, group: list[Data], title: str = "") -> Figure:
     """Embeddings side by side.
 
-    ``kind: embedding`` shows known and new points in one panel per arm, a row for each data set;
+    ``kind: embedding`` shows known and new points in one panel per arm, a row (or more, by ``columns``) for each
+    data set;
     ``kind: gallery`` shows known points above and new points below, as LGRM's Fig. 1, after the data themselves
     where they are three-dimensional (``rows: known`` leaves the new points out, ``rows: new`` the known ones).
 
@@ -67,7 +68,9 @@ def gallery_output(output: Output, results: Results, group: list[Data], title: s
             grid += _gallery_rows(output, clouds, points())
         else:
             prefix = f"{data.label}: " if len(group) > 1 else ""
-            grid.append([replace(cloud, title=prefix + cloud.title) for cloud in clouds])
+            panels = [replace(cloud, title=prefix + cloud.title) for cloud in clouds]
+            width = output.columns if isinstance(output.columns, int) else len(panels)
+            grid += [panels[start : start + width] for start in range(0, len(panels), width)]
     if not any(grid):
         raise ConfigError(f"figure {output.figure}: no arm with an embedding to draw")
     dimensions = 3 if output.n_components == [3] or output.kind == "gallery" else 2
@@ -155,8 +158,9 @@ def function_output(output: Output, results: Results, group: list[Data], title: 
     points = split_points(experiment, data, size, output.repetition or 0, results.data_dir)
     if points.X.shape[1] != 2:
         raise ConfigError(f"figure {output.figure}: a function image needs points of the plane, not {data.label}")
-    low, high = points.X.min(axis=0), points.X.max(axis=0)
-    margin = 0.3 * (high - low).max()
+    everything = np.vstack([points.X, points.X_new])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    margin = 0.15 * (high - low).max()
     extent = (low[0] - margin, high[0] + margin, low[1] - margin, high[1] + margin)
     step = max(extent[1] - extent[0], extent[3] - extent[2]) / PIXELS
     across, up = np.arange(extent[0], extent[1], step), np.arange(extent[2], extent[3], step)

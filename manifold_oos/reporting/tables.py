@@ -9,7 +9,7 @@ from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Data, Experiment, Output, Protocol, PublishedNumber
 from manifold_oos.reporting.cells import FIXED, find_published, is_time, label_of, make_cells, unit_of
 from manifold_oos.reporting.results import Results
-from manifold_oos.reporting.views import at_each_x, choose
+from manifold_oos.reporting.views import at_each_x, choose, nothing_chosen
 
 SIZE_NAMES = {
     "train_per_class": "known points per class",
@@ -106,7 +106,7 @@ def make_tables(results: Results, outputs: Sequence[Output] | None = None) -> li
     for output in wanted:
         sets = [data for data in experiment.datasets if output.dataset is None or data.label in output.dataset]
         if output.columns not in (None, "size", "dataset"):
-            tables += _parameter_tables(results, output, output.columns, sets)
+            tables += _parameter_tables(results, output, str(output.columns), sets)
             continue
         groups = [sets] if output.columns == "dataset" else [[data] for data in sets]
         for metric in output.metric or experiment.metrics:
@@ -201,7 +201,10 @@ def _parameter_table(
     words = f"{label_of(metric)} on {data.label}, {SIZE_NAMES[split.kind]} {size:g}"
     title = f"{output.title or words}, by {parameter.replace('_', ' ')}"
     headers = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
-    notes = [*table_notes(experiment, protocol, lines), *results.notes([data])]
+    notes = table_notes(experiment, protocol, lines)
+    if nothing_chosen(placed):
+        notes[0] = f"every value of {parameter} as it is, nothing chosen"
+    notes += results.notes([data])
     places = [(data.label, size)] * len(values)
     return Table(_name(output), title, metric, protocol, places, headers, lines, notes)
 

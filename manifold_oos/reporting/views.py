@@ -1,5 +1,6 @@
 """Choices of rows for curves and claims: one protocol, one value of x at a time."""
 
+import json
 import math
 
 import pandas as pd
@@ -105,6 +106,23 @@ def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: 
     if x == "step":
         decided = [placed]
     return in_order(pd.concat([best_rows(level, DIRECTIONS), *decided]), experiment)
+
+
+def nothing_chosen(placed: pd.DataFrame) -> bool:
+    """Whether every value of x is shown as it is: no other parameter was left to the test average.
+
+    Parameters
+    ----------
+    placed : DataFrame
+        From :func:`at_each_x` along a parameter.
+
+    Returns
+    -------
+    bool
+        True where each row has one open parameter, which is x.
+    """
+    mine = placed[placed["x"].notna() & (placed["candidate"] != "{}")]
+    return len(mine) > 0 and all(len(json.loads(text)) == 1 for text in mine["candidate"].unique())
 
 
 def curve_cells(placed: pd.DataFrame, panel: list[str]) -> pd.DataFrame:

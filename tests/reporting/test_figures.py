@@ -49,7 +49,7 @@ def test_curve_over_dimension_takes_the_open_candidates_and_levels_the_rest():
     np.testing.assert_allclose(ax.lines[0].get_xdata(), [2, 5, 9])
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [9.25, 4.2, 6.3])
     assert list(ax.lines[1].get_ydata()) == [7.25, 7.25]  # no dimension: a level line
-    assert "(best)" in figure._supxlabel.get_text()
+    assert "every value of n_components as it is" in figure._supxlabel.get_text()
 
 
 def test_sweep_of_a_parameter_with_a_second_axis():
@@ -82,6 +82,14 @@ def test_at_each_x_other_open_parameters_take_their_best():
     )
     (figure,) = draw({"figure": 6, "x": "n_components"}, rows, selection="best").values()
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [8.0, 4.0])
+    assert "(best)" in figure._supxlabel.get_text()
+
+
+def test_bands_of_a_percentage_stay_between_0_and_100():
+    rows = fake_rows({("A", "digits", 5): [1.0, 9.0], ("A", "digits", 10): [92.0, 99.0]})
+    (figure,) = draw({"figure": 5}, rows).values()
+    band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() == 0 and band.max() == 100
 
 
 def test_trace_runs_over_iterations_only():
@@ -149,6 +157,23 @@ def test_cost_over_features_joins_data_sets():
     ((_, figure),) = draw_output(output, results)
     np.testing.assert_allclose(figure.axes[0].lines[0].get_xdata(), [50, 200])
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [1.1, 3.1])
+
+
+def test_cost_over_new_points_joins_data_sets():
+    parts = [fake_rows({("A", f"n{n}", 5): [n / 10, n / 10]}, n_test=n) for n in (300, 600)]
+    data = [{"name": "digits", "label": f"n{n}", "split": {"train_per_class": 5}} for n in (300, 600)]
+    (figure,) = draw({"figure": "growth", "x": "n_test"}, pd.concat(parts), datasets=data).values()
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_xdata(), [300, 600])
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [30, 60])
+
+
+def test_panels_of_points_wrap_and_have_equal_units():
+    arms = {name: {"embedding": {"name": "ltsa", "n_components": 2}, "batch": True} for name in "ABCDE"}
+    data = [{"name": "s_surface", "n_samples": 60, "split": {"alternate": 2}}]
+    output = {"figure": 4, "kind": "embedding", "columns": 2}
+    (figure,) = draw(output, fake_rows({}), datasets=data, arms=arms).values()
+    assert [ax.get_subplotspec().colspan.start for ax in figure.axes] == [0, 1, 0, 1, 0]
+    assert all(ax.get_aspect() == 1 for ax in figure.axes)
 
 
 def test_pictures_whose_data_are_gone_stay_as_they_were(rows, tmp_path, monkeypatch):

@@ -154,6 +154,7 @@ def test_a_column_for_each_value_of_a_swept_parameter():
     )
     table = one_table(rows, selection="best", outputs=[{"table": "sweep", "columns": "sigma"}])
     assert table.headers == ["0.5", "2"] and "by sigma" in table.title
+    assert table.notes[0] == "every value of sigma as it is, nothing chosen"
     assert [entry.mean for entry in table.lines[0].entries] == [9.25, 4.2]
     assert [entry.best for entry in table.lines[0].entries] == [False, True]
     assert [entry.mean for entry in table.lines[1].entries] == [5.25, 5.25]
