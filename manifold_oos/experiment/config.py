@@ -257,7 +257,9 @@ class Output(Strict):
     x: str | None = Field(default=None, description="size, n_components, step, or a parameter")
     second: str | None = Field(default=None, description="a metric for a second axis")
     rows: str | None = None
-    columns: str | None = None
+    columns: int | str | None = Field(
+        default=None, description="of a table: size, dataset or a parameter; of panels of points: how many in a row"
+    )
     values: list[Any] | None = None
     log: bool = False
     note: str = ""

@@ -210,6 +210,8 @@ class Workbench:
             arguments["X_new"] = points.X_new
         _, fit_seconds, caught = timed(lambda: estimator.fit(points.X, Y, points.y, **arguments))
         new, seconds, more = timed(lambda: estimator.transform(points.X_new))
+        if "X_new" in arguments:  # the new points were placed in fit: their time is per new point
+            fit_seconds, seconds = 0.0, fit_seconds + seconds
         fits = {"embedding": fit, "extender": Fit(estimator, fit_seconds, caught)}
         Y = getattr(estimator, "training_embedding_", Y)  # a scheme that embeds anew moves the known points too
         return Placed(key, Y, new, d, fits, seconds, more)

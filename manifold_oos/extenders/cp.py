@@ -56,6 +56,8 @@ class CoordinatePropagation(PropagationExtender):
         Most iterations, as in [1]_.
     tol : float, default=1e-4
         Stop when an iteration changes the coordinates by less than this share of their size.
+    guard : bool, default=True
+        Whether a run whose changes grow is stopped; False goes on to the last iteration, as [1]_ does.
 
     Attributes
     ----------
@@ -91,6 +93,7 @@ class CoordinatePropagation(PropagationExtender):
         "mu2": [None, Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "guard": ["boolean"],
     }
 
     def __init__(
@@ -101,6 +104,7 @@ class CoordinatePropagation(PropagationExtender):
         mu2: float | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,
+        guard: bool = True,
     ):
         self.alignment = alignment
         self.n_neighbors = n_neighbors
@@ -108,6 +112,7 @@ class CoordinatePropagation(PropagationExtender):
         self.mu2 = mu2
         self.max_iter = max_iter
         self.tol = tol
+        self.guard = guard
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         self.n_iter_ = 1
@@ -153,7 +158,7 @@ class CoordinatePropagation(PropagationExtender):
             after = alpha * (S @ before) - alpha * M_ul_f + beta * g
             change = float(np.linalg.norm(after - before) / max(np.linalg.norm(after), np.finfo(float).tiny))
             growing = growing + 1 if change > smallest else 0
-            if growing >= PATIENCE or not np.isfinite(change):
+            if (self.guard and growing >= PATIENCE) or not np.isfinite(change):
                 _warn(
                     f"diverges with prediction={self.prediction!r}: stopped after {number} iterations, with the"
                     " coordinates of the least change; use prediction='frozen', raise mu2 or raise n_neighbors"
@@ -162,7 +167,7 @@ class CoordinatePropagation(PropagationExtender):
                 break
             y[~known] = after
             steps.append(Step(number, coordinates=y[new], values={"change": change}))
-            if change < smallest:
+            if change < smallest or not self.guard:
                 best, best_number, smallest = (after, g), number, change
             if change <= max(self.tol, ROUNDING):
                 break

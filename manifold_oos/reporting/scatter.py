@@ -222,6 +222,7 @@ def _draw_cloud(ax: Any, cloud: Cloud, classes: Sequence[Any], dimensions: int) 
     else:
         ax.spines[:].set_visible(True)
         ax.spines[:].set_color("#D0D0D0")
+        ax.set_aspect("equal", adjustable="datalim")  # a squashed embedding must look squashed
     size = float(np.clip(6000 / max(len(cloud.train) + len(cloud.new), 1), 5, 26))
     span = _span(cloud)
     for points, color, hollow in ((cloud.train, cloud.train_color, False), (cloud.new, cloud.new_color, True)):

@@ -147,6 +147,15 @@ def test_as_printed_it_diverges_and_says_so(half_surface, similarity):
     np.testing.assert_array_equal(cp.steps_[-1].coordinates, cp.new_embedding_)
 
 
+def test_unguarded_it_runs_away(half_surface, similarity):
+    X, X_new, truth = half_surface()
+    Y = LTSA(n_components=2, n_neighbors=12).fit(X).embedding_
+    with pytest.warns(ConvergenceWarning, match="still changes"):
+        cp = CoordinatePropagation("ltsa", 12, prediction="printed", guard=False).fit(X, Y, X_new=X_new)
+    assert cp.n_iter_ == 100 and similarity(np.vstack([Y, cp.new_embedding_]), truth) < 0.5
+    np.testing.assert_array_equal(cp.steps_[-1].coordinates, cp.new_embedding_)
+
+
 def test_a_weight_too_small_to_contract_diverges_with_a_warning(sheet):
     X, Y, X_new, _ = sheet()
     with pytest.warns(ConvergenceWarning, match="diverges"):
