@@ -17,7 +17,7 @@ from manifold_oos.reporting.pictures import function_output, gallery_output
 from manifold_oos.reporting.ranks import rank_figure
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.statistics import Ranking, rank_arms
-from manifold_oos.reporting.tables import SIZE_NAMES, protocol_text
+from manifold_oos.reporting.tables import SIZE_NAMES, protocol_text, size_text
 from manifold_oos.reporting.views import at_each_x, choose, curve_cells, nothing_chosen
 
 #: Arms that are ranked over fewer data sets than this get no critical-difference diagram by themselves.
@@ -156,7 +156,8 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
     x = "step" if output.kind == "trace" else output.x or "size"
     along = "size" if x in ("n_features", "n_test") else x
     placed = at_each_x(_rows_of(results, output, metric), experiment, along, selection=output.selection)
-    panel = ["dataset"] if x in ("size", "n_train") or placed["size"].nunique() < 2 else ["dataset", "size"]
+    panel = ["dataset"] if x in ("size", "n_train") or placed["size"].nunique() < 2 else ["where"]
+    placed = _with_place(placed, results)
     if x in ("n_features", "n_test"):  # one curve through data sets that differ in it
         widths = {label: facts.n_features for label, facts in results.facts.items()}
         values = placed["dataset"].map(widths) if x == "n_features" else placed["n_test"]
@@ -167,7 +168,8 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
     second = None
     if output.second is not None:
         other = _rows_of(results, output, output.second)
-        second = curve_cells(at_each_x(other, experiment, x, selection=output.selection), panel)
+        beside = _with_place(at_each_x(other, experiment, x, selection=output.selection), results)
+        second = curve_cells(beside, panel)
     used = [name for name in dict.fromkeys(placed["selection"]) if name != FIXED] or [FIXED]
     kind = experiment.split_of(group[0]).kind if group else "fraction"
     labels = {
@@ -196,6 +198,13 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
         second_label=label_of(output.second) if output.second else "",
         log=output.log or None,
     )
+
+
+def _with_place(placed: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Rows with a column ``where``: the data set and the size in words."""
+    kinds = {data.label: results.experiment.split_of(data).kind for data in results.experiment.datasets}
+    pairs = zip(placed["dataset"], placed["size"], strict=True)
+    return placed.assign(where=[f"{label}, {size_text(kinds[label], size)}" for label, size in pairs])
 
 
 def make_ranks(output: Output, results: Results, metric: str) -> Ranks:

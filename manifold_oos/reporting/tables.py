@@ -214,6 +214,20 @@ def _name(output: Output) -> str:
     return f"Table {output.table}" if str(output.table)[:1].isdigit() else str(output.table)
 
 
+def size_text(kind: str, size: float) -> str:
+    """The size of a split in few words, for titles of panels.
+
+    Examples
+    --------
+    >>> size_text("train_per_class", 7), size_text("fraction", 0.3)
+    ('7 per class', '30 % known')
+    """
+    if kind == "fraction":
+        return f"{100 * size:g} % known"
+    words = {"train_per_class": "{} per class", "ratio": "ratio {}", "half_space": "quantile {}"}
+    return (words | {"alternate": "every {}th known"}).get(kind, "{} known").format(f"{size:g}")
+
+
 def _entry(
     cell: Any,
     numbers: Iterable[PublishedNumber],

@@ -64,7 +64,7 @@ def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: 
     """The rows with a column ``x``; where grids are open, the best candidate at each x.
 
     Without a selection, an arm's rows come from the first protocol of the config that has more than one value of
-    x for it: ``best`` keeps every candidate of a grid, ``train_only`` only the chosen one.
+    x on a split: ``best`` keeps every candidate of a grid, ``train_only`` only the chosen one.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: 
         mine = arm[arm["selection"] == FIXED]
         for protocol in order:
             chosen = arm[arm["selection"] == protocol]
-            if mine.empty or (chosen["x"].nunique() > 1 and mine["x"].nunique() <= 1):
+            if mine.empty or (_varies(chosen, x) and not _varies(mine, x)):
                 mine = chosen
         parts.append(mine)
     if not parts:
@@ -108,8 +108,17 @@ def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: 
     return in_order(pd.concat([best_rows(level, DIRECTIONS), *decided]), experiment)
 
 
+def _varies(rows: pd.DataFrame, x: str) -> bool:
+    """Whether rows are a curve over x: several values on one split, or several splits where x is their size."""
+    if rows.empty:
+        return False
+    if x in ("size", "n_train"):
+        return bool(rows["x"].nunique() > 1)
+    return bool(rows.groupby(["metric", "size", "repetition"])["x"].nunique().max() > 1)
+
+
 def nothing_chosen(placed: pd.DataFrame) -> bool:
-    """Whether every value of x is shown as it is: no other parameter was left to the test average.
+    """Whether every value of x is shown as it is: no other parameter had a grid.
 
     Parameters
     ----------
@@ -119,10 +128,10 @@ def nothing_chosen(placed: pd.DataFrame) -> bool:
     Returns
     -------
     bool
-        True where each row has one open parameter, which is x.
+        True where x is open and the only grid behind the rows.
     """
     mine = placed[placed["x"].notna() & (placed["candidate"] != "{}")]
-    return len(mine) > 0 and all(len(json.loads(text)) == 1 for text in mine["candidate"].unique())
+    return len(mine) > 0 and all(len(json.loads(text)) == 1 for text in mine["chosen"].unique())
 
 
 def curve_cells(placed: pd.DataFrame, panel: list[str]) -> pd.DataFrame:
@@ -144,6 +153,6 @@ def curve_cells(placed: pd.DataFrame, panel: list[str]) -> pd.DataFrame:
     for keys, block in placed.groupby([*panel, "arm", "x"], sort=False, dropna=False):
         *names, arm, x = keys
         summary = summarize(block["value"])
-        title = ", ".join(f"{name:g} known" if isinstance(name, float) else str(name) for name in names)
+        title = ", ".join(f"{name:g}" if isinstance(name, float) else str(name) for name in names)
         records.append((title, arm, x, summary.n, summary.mean, summary.low, summary.high))
     return pd.DataFrame.from_records(records, columns=["panel", "arm", "x", "n", "mean", "low", "high"])

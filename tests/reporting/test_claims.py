@@ -167,6 +167,19 @@ def test_argbest_of_a_swept_parameter():
     assert verdict(near, claim | {"value": 10}, selection="best") == "undecided"
 
 
+def test_argbest_looks_at_the_protocol_that_kept_every_value():
+    # train_only chose another dimension on each split: that is no curve over the dimension
+    chosen = [
+        fake_rows({("A", "digits", 5): [9.0]}, selection="train_only", n_components=d).assign(repetition=i)
+        for i, d in enumerate([2, 15, 15])
+    ]
+    open_rows = swept_rows("A", "digits", 5, {2: [3.0, 3.2, 3.1], 15: [8.0, 8.3, 8.4]}, "embedding.n_components")
+    claim = {"argbest": "n_components", "arm": "A", "op": "<", "value": 10}
+    rows = pd.concat([*chosen, open_rows])
+    assert verdict(rows, claim, selection=["train_only", "best"]) == "holds"
+    assert verdict(rows, claim | {"selection": "train_only"}, selection=["train_only", "best"]) != "holds"
+
+
 def test_argbest_against_the_number_of_classes():
     rows = swept_rows("A", "digits", 5, {5: [4.0, 4.4], 15: [8.0, 8.3]}, "embedding.n_components")
     claim = Claim(source="", argbest="n_components", arm="A", op="<", value="n_classes")

@@ -116,6 +116,19 @@ def test_a_panel_per_data_set_and_a_file_per_metric(rows):
     assert "stand-in for MNIST" in figures["figure_5_misclassification_rate"]._supxlabel.get_text()
 
 
+def test_curves_along_something_else_have_a_panel_for_each_size():
+    rows = pd.concat(
+        [
+            swept_rows("A", "digits", size, {2: [9.0, 9.5], 5: [4.0, 4.4]}, "embedding.n_components")
+            for size in (5, 10)
+        ]
+    )
+    rows["chosen"] = [text[:-1] + ', "extender.sigma": 1}' for text in rows["chosen"]]  # chosen by validation
+    (figure,) = draw({"figure": 6, "x": "n_components"}, rows, selection="best").values()
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["digits, 5 per class", "digits, 10 per class"]
+    assert "nothing chosen" not in figure._supxlabel.get_text()
+
+
 def test_ranks_over_data_sets():
     values = {}
     for i in range(4):
