@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,8 @@ class Page:
         """
         experiment = results.experiment
         anchor = re.sub(r"[^A-Za-z0-9]+", "-", experiment.name).strip("-") or "experiment"
-        tables = [self._table(table, anchor) for table in result_tables(results)]
+        broken = {(row["arm"], row["dataset"], row["size"]) for row in failures(results)}
+        tables = [self._table(table, anchor, broken) for table in result_tables(results)]
         viewer = make_viewer(results, self.blocks)
         if viewer is not None:
             self.data["viewers"][anchor] = viewer
@@ -120,7 +121,7 @@ class Page:
             "charts": self._charts(results, anchor),
             "pictures": pictures(results, place.folder),
             "ranks": [rank_diagram(ranks) for ranks in rankings(results)],
-            "times": [self._table(table, anchor) for table in time_tables(results)],
+            "times": [self._table(table, anchor, broken) for table in time_tables(results)],
             "chosen": chosen(results),
             "failures": failures(results),
             "viewer": viewer,
@@ -129,7 +130,7 @@ class Page:
             "environment": environment_of(place.folder),
         }
 
-    def _table(self, table: Table, anchor: str) -> dict[str, Any]:
+    def _table(self, table: Table, anchor: str, broken: Collection[tuple[str, str, str]]) -> dict[str, Any]:
         name = f"{anchor}-t{len(self.data['texts'])}"
         self.data["texts"][name] = {"csv": table_csv(table), "tex": latex([table])}
         return {
@@ -137,13 +138,17 @@ class Page:
             "name": table.name,
             "title": table.title,
             "headers": table.headers,
+            "protocol": table.protocol,
             "has_published": table.has_published,
             "notes": table.notes,
             "lines": [
                 {
                     "arm": line.arm,
                     "selection": line.selection,
-                    "cells": [_cell(entry, table.decimals) for entry in line.entries],
+                    "cells": [
+                        _cell(entry, table.decimals, (line.arm, label, f"{size:g}") in broken)
+                        for entry, (label, size) in zip(line.entries, table.columns, strict=True)
+                    ],
                 }
                 for line in table.lines
             ],
@@ -151,14 +156,16 @@ class Page:
 
     def _charts(self, results: Results, anchor: str) -> list[dict[str, Any]]:
         found = []
+        asked = results.experiment.outputs
         for output, curve in curves(results):
+            words = f"{curve.y_label} by {curve.x_label}"
             name = f"{anchor}-c{len(self.data['charts'])}"
             self.data["charts"][name] = spec = chart(curve)
             self.data["texts"][name] = {"csv": spec.pop("csv")}
             found.append(
                 {
                     "id": name,
-                    "title": curve.title or f"{curve.y_label} by {curve.x_label}",
+                    "title": curve.title or (f"{output.figure}: " * (output in asked) + words),
                     "kind": output.kind,
                     "panels": len(spec["panels"]),
                     "arms": len(spec["arms"]),
@@ -168,7 +175,7 @@ class Page:
         return found
 
 
-def _cell(entry: Entry, decimals: int) -> dict[str, Any]:
+def _cell(entry: Entry, decimals: int, broken: bool) -> dict[str, Any]:
     published = f"{entry.published:.{decimals}f}" if math.isfinite(entry.published) else ""
     return {
         "mean": f"{entry.mean:.{decimals}f}" if entry.splits else "",
@@ -179,7 +186,7 @@ def _cell(entry: Entry, decimals: int) -> dict[str, Any]:
         "published": published,
         "verdict": entry.verdict,
         "sign": SIGNS.get(entry.verdict, ""),
-        "state": entry.state or "–",
+        "state": "failed" if broken else entry.state or "–",
     }
 
 
@@ -207,7 +214,7 @@ def result_tables(results: Results) -> list[Table]:
 
 
 def time_tables(results: Results) -> list[Table]:
-    """One table of means per measured time and protocol, all data sets side by side.
+    """One table per measured time, all data sets side by side, under the first protocol that measured it.
 
     Parameters
     ----------
@@ -220,7 +227,13 @@ def time_tables(results: Results) -> list[Table]:
         Time to fit, to choose parameters, and per new point, where they were measured.
     """
     metrics = [metric for metric in dict.fromkeys(results.cells["metric"]) if is_time(metric)]
-    return make_tables(results, [Output(table="", metric=metrics, columns="dataset")]) if metrics else []
+    if not metrics:
+        return []
+    tables: dict[str, Table] = {}
+    for table in make_tables(results, [Output(table="", metric=metrics, columns="dataset")]):
+        if any(entry.splits for line in table.lines for entry in line.entries):
+            tables.setdefault(table.metric, table)
+    return list(tables.values())
 
 
 def table_csv(table: Table) -> str:

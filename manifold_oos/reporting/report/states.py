@@ -133,8 +133,9 @@ def pending(names: Iterable[tuple[str, str]], absent: Sequence[str]) -> list[Sta
 
 
 def _names(name: str, mentions: set[str]) -> bool:
-    """Whether a source names an output; "Fig. 7" is also named by "Fig. 7a"."""
-    return name in mentions or any(re.sub(r"(?<=\d)[a-z]$", "", mention) == name for mention in mentions)
+    """Whether a source names an output; "Fig. 7" and "Fig. 7a" name each other."""
+    whole, *panels = (re.sub(r"(?<=\d)[a-z]$", "", mention) for mention in (name, *mentions))
+    return name in mentions or whole in mentions or name in panels
 
 
 def _judge(

@@ -11,7 +11,9 @@ const moos = (() => {
   const color = (index) => palette()[index % palette().length];
   const symbol = (index) => data.palette.symbols[index % data.palette.symbols.length];
   const glyph = (index) => data.palette.glyphs[index % data.palette.glyphs.length];
-  const config = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  /* The buttons are named one by one: Plotly's own list has one that uploads the figure. */
+  const buttons = { flat: ["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"], solid: ["toImage", "orbitRotation", "zoom3d", "pan3d", "resetCameraDefault3d"] };
+  const config = (kind) => ({ displaylogo: false, responsive: true, showSendToCloud: false, modeBarButtons: [buttons[kind]] });
 
   function axis(title, more) {
     const line = ink("line");
@@ -112,10 +114,10 @@ const moos = (() => {
       const more = {
         title: { text: escape(panel.title), font: { size: 13 }, x: 0.02, xanchor: "left", y: 0.97 }, margin: { l: 52, r: chart.second ? 52 : 12, t: 34, b: 46 },
         xaxis: axis(chart.x, { type: panel.log ? "log" : panel.numeric ? "linear" : "category", ...ticks, zeroline: false }),
-        yaxis: axis(chart.y, { zeroline: false }),
+        yaxis: axis(chart.y, { zeroline: false, rangemode: panel.series.every((s) => s.second || s.mean.every((v) => v === null || v >= 0)) ? "nonnegative" : "normal" }),
       };
       if (chart.second) more.yaxis2 = axis(chart.second, { overlaying: "y", side: "right", showgrid: false });
-      Plotly.react(div, traces(chart, panel, hidden), layout(more), config);
+      Plotly.react(div, traces(chart, panel, hidden), layout(more), config("flat"));
     });
     figure.dataset.drawn = "yes";
   }

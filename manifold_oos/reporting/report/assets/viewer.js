@@ -55,7 +55,11 @@
       this.stop();
       const { dataset, arm, split } = this.controls;
       const here = this.spec.views.filter((view) => view.dataset === dataset.value);
-      if (changed === "dataset") this.fill("arm", [...new Set(here.map((view) => view.arm))]);
+      if (changed === "dataset") {
+        const first = !arm.value, moving = here.find((view) => view.steps);
+        this.fill("arm", [...new Set(here.map((view) => view.arm))]);
+        if (first && moving) arm.value = moving.arm;
+      }
       const mine = here.filter((view) => view.arm === arm.value);
       if (changed !== "split") this.fill("split", mine.map((view) => this.label(view)));
       this.view = mine.find((view) => this.label(view) === split.value);
@@ -78,7 +82,9 @@
       this.last = steps ? steps.numbers.length - (steps.final ? 1 : 0) : 0;
       this.controls.step.max = this.last;
       this.controls.step.value = this.last;
-      this.parts.steps.style.visibility = steps ? "visible" : "hidden";
+      this.controls.step.disabled = this.controls.play.disabled = !steps;
+      this.parts.steps.classList.toggle("none", !steps);
+      if (!steps) this.parts["step-text"].textContent = "this arm has no iterations";
       this.at = -1;
       this.legend();
       this.draw();
@@ -151,6 +157,7 @@
         if (own) {
           marker.color = marker.color || points.map((j) => color(own.values[j]));
           marker.symbol = marker.symbol || points.map((j) => look(own.values[j]) + (open ? "-open" : ""));
+          if (open) marker.line.color = marker.color;
         } else if (scale) {
           const all = [...scale.known, ...scale.fresh].filter(Number.isFinite);
           marker.color = marker.color || points.map((j) => scale[which][j]);
@@ -169,25 +176,25 @@
       const wrong = wanted("wrong") && now.wrong ? fresh.filter((j) => now.wrong[j]) : [];
       const size = solid ? 4 : n + m > 900 ? 6 : 8;
       const drawn = [
-        trace(known, this.known.values, "known", 0, { size, line: { color: ink("paper"), width: solid ? 0 : 0.7 } }, false),
         trace(waiting, now.coordinates, "fresh", n, { size: size - 1, opacity: solid ? 0.25 : 0.4, line: { width: 1 } }, true),
-        trace(taken, now.coordinates, "fresh", n, { size: size + 0.5, line: { width: 1.6 } }, true),
-        trace(wrong, now.coordinates, "fresh", n, { size: size + 2, color: ink("ink"), symbol: solid ? "x" : "x-thin-open", line: { color: ink("ink"), width: 1.6 } }, false),
+        trace(taken, now.coordinates, "fresh", n, { size, line: { width: 1.6 } }, true),
+        trace(known, this.known.values, "known", 0, { size: size + 2, line: { color: ink("paper"), width: solid ? 0 : 1 } }, false),
+        trace(wrong, now.coordinates, "fresh", n, { size: size + 2, color: ink("ink"), symbol: solid ? "cross" : "x-thin-open", line: { color: ink("ink"), width: 1.6 } }, false),
         trace([], now.coordinates, "fresh", n, { size: size + 10, color: ink("link"), symbol: "circle-open", line: { color: ink("link"), width: 2.5 } }, false),
       ];
-      ["training", "new, not taken in yet", "new", "wrong label", "chosen point"].forEach((name, i) => { drawn[i].name = name; });
+      ["new, not taken in yet", "new", "training", "wrong label", "chosen point"].forEach((name, i) => { drawn[i].name = name; });
       drawn[3].hoverinfo = drawn[4].hoverinfo = "skip";
       const revision = `${this.view.dataset} ${this.view.arm} ${this.label(this.view)} ${axes}`;
       const range = axes.map((column) => this.range(column));
       const titled = (i, more) => axis(`y${axes[i] + 1}`, { range: range[i], ...more });
       const plain = { showticklabels: false, zeroline: false };
       const place = solid
-        ? { scene: { xaxis: titled(0, plain), yaxis: titled(1, plain), zaxis: titled(2, plain), aspectmode: "cube" }, margin: { l: 0, r: 0, t: 0, b: 0 } }
+        ? { scene: { xaxis: titled(0, plain), yaxis: titled(1, plain), zaxis: titled(2, plain), aspectmode: "cube", camera: { eye: { x: 1.25, y: 1.25, z: 0.7 } } }, margin: { l: 0, r: 0, t: 0, b: 0 } }
         : { xaxis: titled(0, { zeroline: false }), yaxis: titled(1, { zeroline: false }), margin: { l: 50, r: 10, t: 12, b: 44 } };
       if (this.mode !== undefined && this.mode !== solid) Plotly.purge(this.parts.plot);
       const fresher = this.mode !== solid;
       this.mode = solid;
-      Plotly.react(this.parts.plot, drawn, layout({ ...place, uirevision: revision }), config);
+      Plotly.react(this.parts.plot, drawn, layout({ ...place, uirevision: revision }), config(solid ? "solid" : "flat"));
       if (fresher) this.parts.plot.on("plotly_hover", (event) => this.say(event.points[0].customdata));
       this.root.dataset.drawn = "yes";
       this.tell(known.length, fresh.length, now);
@@ -215,7 +222,7 @@
         const number = at < steps.numbers.length ? steps.numbers[at] : "the end";
         words.push(`${number} of ${steps.numbers[steps.numbers.length - 1]}`);
         if (now.taken) words.push(`${now.taken.reduce((a, b) => a + b, 0)} of ${now.taken.length} new points taken in`);
-        if (now.wrong) words.push(`${now.wrong.filter(Boolean).length} wrong labels`);
+        if (now.wrong) words.push(`${now.wrong.filter(Boolean).length} wrong label${now.wrong.filter(Boolean).length === 1 ? "" : "s"}`);
         this.parts["step-text"].textContent = words.join(" · ");
         this.controls.step.setAttribute("aria-valuetext", words.join(", "));
       }
