@@ -1,7 +1,7 @@
 """``moos run`` and ``moos sweep``: parse, run, print."""
 
 import json
-import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,8 +163,10 @@ def _dry_run(experiment: "Experiment", options: dict[str, Any], as_json: bool) -
         experiment, data_dir=data_dir, offline=options["offline"], skip_missing=options["skip_missing"]
     )
     workers = options["workers"] or cores()
-    with Store(options["out"]) as store:
-        found = estimate(store, plan, workers)
+    with tempfile.TemporaryDirectory() as nothing:
+        root = Path(options["out"]) if Store(options["out"]).path.exists() else Path(nothing)
+        with Store(root) as store:
+            found = estimate(store, plan, workers)
     if as_json:
         click.echo(json.dumps({"experiment": experiment.name, **vars(found), "absent": plan.absent}, indent=2))
         return 0
@@ -179,5 +181,4 @@ def _dry_run(experiment: "Experiment", options: dict[str, Any], as_json: bool) -
     )
     for label, reason in plan.absent.items():
         click.echo(f"{label}: data absent: {reason}")
-    sys.stdout.flush()
     return 0

@@ -196,7 +196,7 @@ class Arm:
                 for number, outcome in result.steps:
                     value = compute(name, outcome)
                     if value is not None:
-                        rows.append({"metric": name, "step": number, "value": value})
+                        rows.append({"metric": name, "step": int(number), "value": value})
         return rows
 
     def _own_labels(self, placed: Placed | None) -> NDArray | None:

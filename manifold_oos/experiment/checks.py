@@ -88,7 +88,11 @@ def signature(cls: type) -> dict[str, Any]:
         Default by name, in order.
     """
     parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    return {p.name: p.default for p in parameters.values() if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    return {
+        p.name: p.default
+        for p in parameters.values()
+        if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    }
 
 
 def _labels(tree: Mapping[str, Any]) -> Iterator[str]:

@@ -297,9 +297,10 @@ def _splits(
     experiment: Experiment, refs: Mapping[str, DataRef], facts: Mapping[str, DataFacts]
 ) -> Iterator[tuple[SplitRef, Data]]:
     present = [(data, experiment.split_of(data)) for data in experiment.datasets if data.label in facts]
+    for data, split in present:
+        _check_drawn(split, refs[data.label])
     for repetition in range(max((split.rounds for _, split in present), default=0)):
         for data, split in present:
-            _check_drawn(split, refs[data.label])
             if repetition < split.rounds:
                 for size in split.sizes:
                     yield SplitRef(refs[data.label], split, size, repetition), data

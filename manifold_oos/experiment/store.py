@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from manifold_oos.errors import MoosError
+from manifold_oos.experiment.metrics import METRICS
 from manifold_oos.experiment.plan import DataFacts, Line, Plan, facts_from, facts_json, facts_key
 from manifold_oos.experiment.rows import COLUMNS, make_frame
 from manifold_oos.experiment.trial import LineResult
@@ -22,13 +24,8 @@ create table if not exists rows (line text not null, n_components integer, step 
   metric text not null, value real, n_train integer, n_test integer, chosen text, tuned integer, fitted text,
   warnings text);
 create index if not exists rows_line on rows (line);
-create table if not exists times (line text not null, n_components integer, step integer, candidate text not null,
-  metric text not null, value real, n_train integer, n_test integer, chosen text, tuned integer, fitted text,
-  warnings text);
-create index if not exists times_line on times (line);
 create table if not exists done (line text not null, what text not null, primary key (line, what)) without rowid;
 create table if not exists costs (what text not null, seconds real not null);
-create index if not exists costs_what on costs (what);
 create table if not exists failures (line text primary key, message text, file text, time real) without rowid;
 create table if not exists predictions (line text not null, n_components integer, candidate text, arrays blob);
 create index if not exists predictions_line on predictions (line);
@@ -37,6 +34,8 @@ create table if not exists datasets (key text primary key, facts text not null) 
 """
 #: The columns of a row beside those that its line has.
 VALUES = [name for name in COLUMNS if name not in ("arm", "dataset", "size", "repetition", "selection")]
+_values = itemgetter(*VALUES)
+TIMES = tuple(name for name, metric in METRICS.items() if metric.needs == "time")
 
 
 class Store:
@@ -66,6 +65,7 @@ class Store:
                 self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
                 self._connection.execute("pragma journal_mode = wal")
                 self._connection.execute("pragma synchronous = normal")
+                self._connection.execute("pragma wal_autocheckpoint = 4000")
                 self._connection.executescript(SCHEMA)
             except sqlite3.DatabaseError as error:
                 raise MoosError(f"{self.path}: not a store of results ({error}); move it away") from error
@@ -117,31 +117,30 @@ class Store:
         files : mapping of str to str, optional
             Where the traceback of a failed line was written.
         """
+        results = list(results)
+        good = [result for result in results if not result.error]
+        failed = [
+            (result.key, result.error, (files or {}).get(result.key, ""), time.time())
+            for result in results
+            if result.error
+        ]
+        marks = ", ".join("?" * (len(VALUES) + 1))
         with self.transaction() as connection:
-            for result in results:
-                line = result.key
-                if result.error:
-                    values = (line, result.error, (files or {}).get(line, ""), time.time())
-                    connection.execute("insert or replace into failures values (?, ?, ?, ?)", values)
-                    continue
-                connection.execute("delete from failures where line = ?", (line,))
-                connection.execute("delete from times where line = ?", (line,))
-                marks = ", ".join("?" * len(asked[line]))
-                connection.execute(f"delete from rows where line = ? and metric in ({marks})", (line, *asked[line]))
-                for table, records in (("rows", result.rows), ("times", result.times)):
-                    connection.executemany(
-                        f"insert into {table} values ({', '.join('?' * (len(VALUES) + 1))})",
-                        [(line, *(_plain(record[name]) for name in VALUES)) for record in records],
-                    )
-                if "predictions" in asked[line]:
-                    connection.execute("delete from predictions where line = ?", (line,))
-                for kept in result.predictions:
-                    buffer = io.BytesIO()
-                    np.savez_compressed(buffer, **{key: kept[key] for key in ("sample", "truth", "predicted")})
-                    values = (line, kept["n_components"], kept["candidate"], buffer.getvalue())
-                    connection.execute("insert into predictions values (?, ?, ?, ?)", values)
-                connection.executemany("insert or ignore into done values (?, ?)", [(line, w) for w in asked[line]])
-                connection.execute("insert into costs values (?, ?)", (costs[line], result.seconds))
+            connection.executemany("insert or replace into failures values (?, ?, ?, ?)", failed)
+            connection.executemany("delete from failures where line = ?", [(result.key,) for result in good])
+            pairs = [(result.key, what) for result in good for what in asked[result.key]]
+            times = [(result.key, what) for result in good for what in TIMES]
+            connection.executemany("delete from rows where line = ? and metric = ?", pairs + times)
+            connection.executemany("insert or ignore into done values (?, ?)", pairs)
+            rows = [(result.key, *_values(row)) for result in good for row in result.rows + result.times]
+            connection.executemany(f"insert into rows values ({marks})", rows)
+            kept = [(result.key,) for result in good if "predictions" in asked[result.key]]
+            connection.executemany("delete from predictions where line = ?", kept)
+            labels = [_packed(result.key, labels) for result in good for labels in result.predictions]
+            connection.executemany("insert into predictions values (?, ?, ?, ?)", labels)
+            connection.executemany(
+                "insert into costs values (?, ?)", [(costs[result.key], result.seconds) for result in good]
+            )
 
     def remember(self, plan: Plan) -> None:
         """Keep the facts of a plan's data sets, so that views need no data."""
@@ -194,11 +193,11 @@ class Store:
         DataFrame
             Only metrics that the experiment asks for; no times.
         """
-        return self._frame(plan, "rows", plan.metrics)
+        return self._frame(plan, plan.metrics)
 
     def timings(self, plan: Plan) -> pd.DataFrame:
         """The times of a plan: fit_seconds, milliseconds_per_sample, select_seconds; the columns of the rows."""
-        return self._frame(plan, "times", None)
+        return self._frame(plan, TIMES)
 
     def failures(self, plan: Plan) -> pd.DataFrame:
         """The lines that failed: arm, dataset, size, repetition, selection, message, file (of the traceback)."""
@@ -260,7 +259,7 @@ class Store:
         try:
             self.connection.execute("create temp table moved (line text primary key)")
             self.connection.executemany("insert into moved values (?)", [(line.key,) for line in set(plan.lines)])
-            tables = ("rows", "times", "done", "failures", "predictions")
+            tables = ("rows", "done", "failures", "predictions")
             with self.transaction() as connection:
                 for table in tables:
                     where = "where line in (select line from moved)"
@@ -285,17 +284,16 @@ class Store:
             part = keys[start : start + 500]
             yield from self.connection.execute(query.format(", ".join("?" * len(part))), part)
 
-    def _frame(self, plan: Plan, table: str, metrics: Sequence[str] | None) -> pd.DataFrame:
+    def _frame(self, plan: Plan, metrics: Sequence[str]) -> pd.DataFrame:
         found: dict[str, list[tuple[Any, ...]]] = {}
-        query = f"select line, {', '.join(VALUES)} from {table} where line in ({{}}) order by rowid"
+        query = f"select line, {', '.join(VALUES)} from rows where line in ({{}}) order by rowid"
         for key, *values in self._of_lines(query, plan.lines):
             found.setdefault(key, []).append(tuple(values))
         records = []
-        order = {name: i for i, name in enumerate(metrics or ())}
+        order = {name: i for i, name in enumerate(metrics)}
         for line in sorted(plan.lines, key=_order(plan)):
             rows = [dict(zip(VALUES, values, strict=True)) for values in found.get(line.key, [])]
-            if metrics is not None:
-                rows = sorted((row for row in rows if row["metric"] in order), key=lambda row: order[row["metric"]])
+            rows = sorted((row for row in rows if row["metric"] in order), key=lambda row: order[row["metric"]])
             shared = {name: getattr(line, name) for name in ("arm", "dataset", "size", "repetition", "selection")}
             records += [shared | row | {"tuned": bool(row["tuned"])} for row in rows]
         return make_frame(records)
@@ -314,7 +312,7 @@ def _order(plan: Plan) -> Any:
     return key
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return int(value) if isinstance(value, bool) else value
+def _packed(line: str, kept: Mapping[str, Any]) -> tuple[Any, ...]:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **{key: kept[key] for key in ("sample", "truth", "predicted")})
+    return line, kept["n_components"], kept["candidate"], buffer.getvalue()
