@@ -106,10 +106,13 @@ def procrustes(Y: Array, target: Array, *, scale: bool) -> tuple[Array, Array]:
     """
     width = max(Y.shape[1], target.shape[1])
     Y, target = (np.pad(Z - Z.mean(axis=0), ((0, 0), (0, width - Z.shape[1]))) for Z in (Y, target))
-    U, sigma, Vt = np.linalg.svd(Y.T @ target)
+    # With fewer points than dimensions YᵀT is singular; in the span of the rows the problem is small and regular.
+    (_, A), (Q, B) = (np.linalg.qr(Z.T) if len(Z) < width else (None, Z.T) for Z in (Y, target))
+    U, sigma, Vt = np.linalg.svd(A @ B.T)
+    turned = A.T @ (U @ Vt) if Q is None else A.T @ (U @ Vt) @ Q.T
     norm = float(np.sum(Y**2))
     factor = float(sigma.sum()) / norm if scale and norm > 0 else 1.0
-    return factor * (Y @ (U @ Vt)), target
+    return factor * turned, target
 
 
 def alignment_error(Y: Array, batch: Array) -> float:

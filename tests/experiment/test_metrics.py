@@ -136,3 +136,12 @@ def test_metrics_that_an_arm_cannot_have_give_nothing():
 def test_every_metric_has_a_line_of_description():
     for name, metric in METRICS.items():
         assert metric.name == name and len(metric.description) > 10 and "\n" not in metric.description
+
+
+def test_fewer_points_than_dimensions_align_as_scipy_says() -> None:
+    rng = np.random.default_rng(3)
+    A, B = rng.standard_normal((12, 30)), rng.standard_normal((12, 30))
+    assert alignment_statistic(A, B) == pytest.approx(scipy_procrustes(B, A)[2], rel=1e-12)
+    aligned, target = procrustes(A, B, scale=False)
+    assert aligned.shape == target.shape == (12, 30)
+    assert np.linalg.norm(aligned) == pytest.approx(np.linalg.norm(A - A.mean(axis=0)), rel=1e-12)
