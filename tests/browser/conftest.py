@@ -33,10 +33,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     bare = small_run(tmp_path_factory.mktemp("bare"), keep=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MOOS_DATA", str(kept / "no data here"))
-        index, (report,) = write_index(kept / "results")
+        written = write_index(kept / "results")
         return {
-            "index": index,
-            "report": report,
+            "index": written.index,
+            "report": written.pages[0],
             "bare": write_report([bare], bare.folder / "report.html"),
             "both": write_report([bare, place], kept / "both.html"),
         }

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from click.testing import CliRunner
 from report_run import CLOSING, HOSTILE, HOSTILE_ARM, KNOWN, NEW, small_run
 
 from manifold_oos import datasets
 from manifold_oos.cli import moos
 from manifold_oos.errors import ConfigError
+from manifold_oos.experiment.loading import load_config
+from manifold_oos.experiment.runner import run_experiment
 from manifold_oos.reporting.locate import Located
 from manifold_oos.reporting.report import viewer as viewer_module
 from manifold_oos.reporting.report import write_index, write_report
@@ -121,9 +124,13 @@ def test_a_run_without_coordinates_says_how_to_keep_them(tmp_path: Path) -> None
 
 
 def test_the_index_has_every_experiment_run_or_not(place: Located) -> None:
-    index, pages = write_index(place.root)
-    text = index.read_text(encoding="utf-8")
-    assert pages == [place.folder / "report.html"] and pages[0].is_file()
+    broken = place.root / "half <i>" / "config.yaml"
+    broken.parent.mkdir()
+    broken.write_text("datasets: 5", encoding="utf-8")
+    written = write_index(place.root)
+    text = written.index.read_text(encoding="utf-8")
+    assert written.pages == [place.folder / "report.html"] and written.pages[0].is_file()
+    assert len(written.skipped) == 1 and "config.yaml" in written.skipped[0]
     assert 'href="small/report.html"' in text
     assert re.search(r'class="badge differs" href="small/report.html"[^>]*sosi, Table 1: differs', text)
     assert "moos run configs/quickstart.yaml" in text
@@ -135,7 +142,7 @@ def test_archives_are_no_experiments(place: Located) -> None:
     old = place.root / "archive" / "small-1"
     old.mkdir(parents=True)
     (old / "config.yaml").write_text((place.folder / "config.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    assert [found.experiment.name for found in experiments(place.root)] == ["small"]
+    assert old not in experiments(place.root) and place.folder in experiments(place.root)
 
 
 def test_index_needs_a_folder(tmp_path: Path) -> None:
@@ -157,3 +164,27 @@ def test_the_command_writes_the_page(place: Located, tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [[], ["x", "--index", "."]])
 def test_wrong_use_is_exit_code_2(arguments: list[str]) -> None:
     assert CliRunner().invoke(moos, ["report", *arguments]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "split", [{"fraction": 0.5, "repetitions": 1}, {"draws": {"train": 60, "test": 40}, "repetitions": 1}]
+)
+def test_sets_without_classes_are_coloured_by_their_true_coordinate(tmp_path: Path, split: dict[str, Any]) -> None:
+    config = {
+        "datasets": [{"name": "swiss_roll", "n_samples": 100, "split": split}],
+        "arms": {"LLE": {"embedding": {"name": "isomap", "n_components": 2}, "extender": "lle"}},
+        "metrics": ["parameter_r2"],
+    }
+    path = tmp_path / "roll.yaml"
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    experiment = load_config(path)
+    summary = run_experiment(experiment, out=tmp_path / "results", workers=1, keep_embeddings="one")
+    blocks = Blocks(10**6)
+    (view,) = views(Located(experiment, tmp_path / "results", summary.folder), blocks)
+    data = datasets.find("swiss_roll")().load(n_samples=100)
+    assert view["color"]["name"] == next(iter(data.parameters)) and "new_labels" not in view
+    known = decode(blocks, view["color"]["known"])
+    assert len(known) == len(decode(blocks, view["known"])) and np.ptp(known) > 0
+    if "fraction" in split:
+        truth = data.parameters[view["color"]["name"]][decode(blocks, view["known_index"]).astype(int)]
+        assert np.allclose(known, truth, atol=1e-4 * np.ptp(truth))

@@ -2,10 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from manifold_oos import __version__, datasets
 from manifold_oos.atomic import write_text
@@ -13,9 +13,9 @@ from manifold_oos.datasets.files import FileLoader
 from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Experiment
 from manifold_oos.experiment.loading import load_config
-from manifold_oos.reporting.locate import Located, locate
+from manifold_oos.reporting.locate import locate
 from manifold_oos.reporting.report.html import render
-from manifold_oos.reporting.report.page import write_report
+from manifold_oos.reporting.report.page import write_page
 from manifold_oos.reporting.report.states import STATES, TEXT, State, name_of, pending, states_of
 from manifold_oos.resources import shipped, shipped_configs
 
@@ -32,7 +32,16 @@ class Entry:
     page: str = ""
 
 
-def write_index(root: Path, *, data_dir: Path | None = None) -> tuple[Path, list[Path]]:
+@dataclass(frozen=True)
+class Written:
+    """What was written, and the folders that could not be read with the reason."""
+
+    index: Path
+    pages: list[Path]
+    skipped: list[str]
+
+
+def write_index(root: Path, *, data_dir: Path | None = None) -> Written:
     """Write the page of every experiment of a results root, and the front page that links to them.
 
     Parameters
@@ -44,51 +53,52 @@ def write_index(root: Path, *, data_dir: Path | None = None) -> tuple[Path, list
 
     Returns
     -------
-    index : Path
-        ``index.html`` in the root.
-    pages : list of Path
-        ``report.html`` in the folder of each experiment.
+    Written
+        ``index.html`` in the root, and ``report.html`` in the folder of each experiment.
     """
     if not root.is_dir():
         raise ConfigError(f"{root}: no such folder; give the results root, such as results/")
-    entries, pages = [], []
-    for place in experiments(root):
+    entries, pages, skipped = [], [], []
+    for folder in experiments(root):
+        try:
+            place = locate(folder)
+        except ConfigError as error:
+            skipped.append(str(error))
+            continue
         try:
             results = place.collect(data_dir)
         except ConfigError:
             entries.append(Entry(place.experiment, _pending(place.experiment, data_dir)))
             continue
-        path = place.folder / "report.html"
-        home = Path(os.path.relpath(root / "index.html", place.folder)).as_posix()
-        pages.append(write_report([place], path, data_dir=data_dir, home=home))
-        address = path.relative_to(root).as_posix()
+        path = folder / "report.html"
+        home = Path(os.path.relpath(root / "index.html", folder)).as_posix()
+        pages.append(write_page([(place, results)], path, home=home))
+        address = quote(path.relative_to(root).as_posix())
         entries.append(Entry(results.experiment, states_of(results), address))
     known = {entry.experiment.name for entry in entries}
     for relative in shipped_configs():
-        name = relative.removesuffix(".yaml")
-        if name not in known:
+        if relative.removesuffix(".yaml") not in known:
             experiment = load_config(shipped("configs") / relative)
             entries.append(Entry(experiment, _pending(experiment, data_dir)))
     text = render("index.html", papers=matrix(entries), key=STATES, version=__version__)
-    return write_text(root / "index.html", text), pages
+    return Written(write_text(root / "index.html", text), pages, skipped)
 
 
-def experiments(root: Path) -> Iterator[Located]:
-    """The experiments of a results root, by name.
+def experiments(root: Path) -> list[Path]:
+    """The folders of a results root that a run wrote, by name.
 
     Parameters
     ----------
     root : Path
         The results root.
 
-    Yields
-    ------
-    Located
-        Of every folder with a config that a run wrote.
+    Returns
+    -------
+    list of Path
+        Every folder with the config of a run; archives are left out.
     """
-    for config in sorted(root.rglob("config.yaml")):
-        if config.relative_to(root).parts[0] not in NOT_EXPERIMENTS:
-            yield locate(config.parent)
+    configs = sorted(root.rglob("config.yaml"))
+    return [path.parent for path in configs if path.relative_to(root).parts[0] not in NOT_EXPERIMENTS]
 
 
 def matrix(entries: list[Entry]) -> list[dict[str, Any]]:

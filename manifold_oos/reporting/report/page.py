@@ -35,7 +35,7 @@ PICTURE_BYTES = 700_000
 CLAIM_SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?", "no data": "–"}
 
 
-def write_report(places: Sequence[Located], path: Path, *, data_dir: Path | None = None, home: str = "") -> Path:
+def write_report(places: Sequence[Located], path: Path, *, data_dir: Path | None = None) -> Path:
     """Write the page of experiments.
 
     Parameters
@@ -46,6 +46,24 @@ def write_report(places: Sequence[Located], path: Path, *, data_dir: Path | None
         The page; it is replaced as a whole.
     data_dir : Path, optional
         Where the data are, for pictures of points.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    return write_page([(place, place.collect(data_dir)) for place in places], path)
+
+
+def write_page(found: Sequence[tuple[Located, Results]], path: Path, *, home: str = "") -> Path:
+    """Write the page of experiments whose rows are at hand.
+
+    Parameters
+    ----------
+    found : sequence of (Located, Results)
+        The experiments.
+    path : Path
+        The page; it is replaced as a whole.
     home : str, default=""
         Relative address of the front page, for a link back.
 
@@ -54,15 +72,14 @@ def write_report(places: Sequence[Located], path: Path, *, data_dir: Path | None
     Path
         The page.
     """
-    blocks = Blocks(VIEWER_BYTES)
-    page = Page(blocks)
-    sections = [page.section(place, place.collect(data_dir)) for place in places]
+    page = Page(Blocks(VIEWER_BYTES))
+    sections = [page.section(place, results) for place, results in found]
     title = sections[0]["title"] if len(sections) == 1 else f"{len(sections)} experiments"
     text = render(
         "report.html",
         title=title,
         sections=sections,
-        data={**page.data, "blocks": blocks.found, "palette": PALETTE},
+        data={**page.data, "blocks": page.blocks.found, "palette": PALETTE},
         home=home,
         version=__version__,
         legend=LEGEND,

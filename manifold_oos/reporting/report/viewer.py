@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from manifold_oos.errors import DataError
 from manifold_oos.experiment.config import Data
 from manifold_oos.experiment.metrics import ANGLES
 from manifold_oos.experiment.splits import DataRef, SplitRef
+from manifold_oos.reporting.cells import FIXED
 from manifold_oos.reporting.placing import Place, chosen_values
 from manifold_oos.reporting.report.blocks import Blocks, sprite
 from manifold_oos.reporting.results import Results
@@ -44,24 +46,23 @@ def make_viewer(results: Results, blocks: Blocks) -> dict[str, Any] | None:
     sets = {data.label: _Set(results, data) for data in results.experiment.datasets}
     notes: list[str] = []
     used: dict[str, set[int]] = {}
-    loaded = []
     for key, path in results.kept.items():
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
         if not sets[key[1]].drawn:
-            used.setdefault(key[1], set()).update(arrays["known_index"].tolist(), arrays["new_index"].tolist())
-        loaded.append((key, arrays))
+            used.setdefault(key[1], set()).update(*_read(path, "known_index", "new_index").values())
     shown = {label: sets[label].describe(sorted(used.get(label, ())), blocks, notes) for label in sets}
-    views = []
-    for key, arrays in loaded:
-        if blocks.full:
-            break
-        views.append(_view(results, sets[key[1]], key, arrays, blocks))
-    if len(views) < len(loaded):
-        notes.append(
-            f"{len(loaded) - len(views)} of {len(loaded)} kept embeddings are left out: the page has a limit"
-        )
+    views: list[dict[str, Any]] = []
+    for key, path in results.kept.items():
+        if not blocks.full:
+            views.append(_view(results, sets[key[1]], key, _read(path), blocks))
+    if len(views) < len(results.kept):
+        left = f"{len(results.kept) - len(views)} of {len(results.kept)}"
+        notes.append(f"{left} kept embeddings are left out, to keep the page small")
     return {"views": views, "datasets": shown, "notes": notes}
+
+
+def _read(path: Path, *names: str) -> dict[str, NDArray]:
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in names or file.files}
 
 
 class _Set:
@@ -110,9 +111,7 @@ class _Set:
             for name, column in self.loaded.parameters.items():
                 return {"name": name, "known": column[arrays["known_index"]], "new": column[arrays["new_index"]]}
         if self.drawn:
-            points = SplitRef(self.ref, self.split, size, repetition).points(
-                self.ref.load() if self.split.kind != "draws" and not self.split.redraw else None
-            )
+            points = SplitRef(self.ref, self.split, size, repetition).points(None)
             for name, column in points.known_parameters.items():
                 return {"name": name, "known": column, "new": points.parameters[name]}
         return None
@@ -124,14 +123,15 @@ def _view(
     """One arm on one split."""
     arm, label, size, repetition, selection = key
     chosen = json.loads(str(arrays["chosen"]))
-    wanted = chosen_values(results.rows, results.experiment, Place(part.data, arm, size, repetition), None)
+    place = Place(part.data, arm, size, repetition)
+    wanted = chosen_values(results.rows, results.experiment, place, None if selection == FIXED else selection)
     view: dict[str, Any] = {
         "dataset": label,
         "arm": arm,
         "split": f"{SIZE_NAMES[part.split.kind]} {size:g}, split {repetition}",
         "selection": selection,
         "chosen": ", ".join(f"{path} = {_short(value)}" for path, value in chosen.items()),
-        "other": bool(wanted) and selection == "best" and wanted != chosen,
+        "other": bool(wanted) and wanted != chosen,
         "known": blocks.put(arrays["known"][:, :DIMENSIONS]),
         "new": blocks.put(arrays["new"][:, :DIMENSIONS]),
     }

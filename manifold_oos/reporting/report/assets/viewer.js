@@ -230,7 +230,7 @@
       if (now.wrong) status.push(`${now.wrong.filter(Boolean).length} of ${now.wrong.length} new points have a wrong label (×)`);
       if (this.view.color) status.push(`coloured by ${this.view.color.name}`);
       if (this.view.chosen) status.push(`with ${this.view.chosen}`);
-      if (this.view.other) status.push("the table has the best values of the grid, which are others");
+      if (this.view.other) status.push("the table has other values of the grid");
       this.parts.status.textContent = status.join(" · ");
       this.controls.next.disabled = !(now.wrong && now.wrong.some(Boolean));
     }
