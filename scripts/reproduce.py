@@ -1,0 +1,153 @@
+"""Run the papers' tables and figures and write docs/reproduction.md: ``make reproduce``, ``make reproduce-full``.
+
+Each config under configs/<paper>/ (and coil20_sosi, SOSI's Fig. 7) is run through ``moos run``'s own functions into
+results/, with the repetitions that REPETITIONS names unless --full; what the store has is not computed again, so a
+stopped run resumes. Then the page is written from the store: for each experiment its tables beside the printed
+numbers, the verdict of each cell and claim, and what is missing.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from manifold_oos.atomic import write_text
+from manifold_oos.errors import MoosError
+from manifold_oos.experiment.config import Experiment
+from manifold_oos.experiment.loading import load_config
+from manifold_oos.experiment.plan import make_plan
+from manifold_oos.experiment.progress import make_progress
+from manifold_oos.experiment.runner import run_experiment
+from manifold_oos.experiment.store import Store
+from manifold_oos.experiment.writing import write_records
+from manifold_oos.reporting import Results, collect, make_tables, write_outputs
+from manifold_oos.reporting.reduce import reduce_experiment
+from manifold_oos.reporting.render import markdown
+from manifold_oos.resources import shipped_configs
+
+ROOT = Path(__file__).parent.parent
+PAPERS = {
+    "sosi": "Vural & Guillemot 2016: SOSI",
+    "sparse_coding": "Raducanu & Dornaika 2014: sparse coding",
+    "nsse": "Örnek & Vural 2019: NSSE",
+    "coordinate_propagation": "Xiang et al. 2007: GOM and CP",
+    "lgrm": "Yang et al. 2010: LGRM",
+}
+#: How many of a paper's repetitions ``make reproduce`` runs; 0 leaves an experiment to ``make reproduce-full``.
+REPETITIONS: dict[str, int] = {}
+DEFAULT_REPETITIONS = 3
+
+
+def configs(full: bool) -> Iterator[Experiment]:
+    """The experiments of the papers, cut to what the plan allows."""
+    for name in shipped_configs():
+        experiment = load_config(f"configs/{name}")
+        if experiment.paper in PAPERS:
+            if full:
+                yield experiment
+            elif repetitions := REPETITIONS.get(experiment.name, DEFAULT_REPETITIONS):
+                yield reduce_experiment(experiment, repetitions=repetitions)
+
+
+def run(experiment: Experiment, out: Path, workers: int | None) -> None:
+    """Run one experiment and write its tables and figures."""
+    started = time.monotonic()
+    print(f"== {experiment.name}: {experiment.title}", flush=True)
+    progress = make_progress(experiment.metrics[0])
+    summary = run_experiment(experiment, out, workers, skip_missing=True, offline=True, progress=progress)
+    if summary.interrupted:
+        sys.exit(130)
+    with Store(out) as store:
+        write_records(summary.plan, store, summary.folder)
+        write_outputs(experiment, store, summary.folder, plan=summary.plan)
+    for label, reason in summary.plan.absent.items():
+        print(f"   {label}: data absent: {reason}")
+    print(
+        f"   {summary.computed} lines, {len(summary.failed)} failed, {time.monotonic() - started:.0f} s", flush=True
+    )
+
+
+def page(experiments: list[Experiment], out: Path) -> str:
+    """docs/reproduction.md from what the store has."""
+    parts = [
+        "# Reproduction",
+        "",
+        "Ours beside what the papers printed. This page is written by `make reproduce` from the store; nothing on"
+        " it is typed. How verdicts and intervals are defined: [comparing numbers](comparing_numbers.md).",
+        "",
+    ]
+    sections, overview = (
+        [],
+        [
+            "| paper | experiment | printed cells: match, better, worse | claims: hold, fail, open | state |",
+            "|---|---|---|---|---|",
+        ],
+    )
+    for paper, title in PAPERS.items():
+        sections += [f"## {title}", ""]
+        for experiment in [one for one in experiments if one.paper == paper]:
+            with Store(out) as store:
+                plan = make_plan(experiment, offline=True, skip_missing=True, known=store.facts())
+                results = collect(experiment, store, plan=plan, folder=out / experiment.name)
+            overview.append(f"| {paper} | {experiment.title} | {' | '.join(state_of(results))} |")
+            sections += section(results)
+    return "\n".join([*parts, *overview, "", *sections]).rstrip() + "\n"
+
+
+def state_of(results: Results) -> tuple[str, str, str]:
+    """Counts of verdicts, and whether an experiment was run at all."""
+    cells = results.cells
+    stand_ins = {data.label for data in results.experiment.datasets if data.stand_in}
+    printed = cells[~cells["dataset"].isin(stand_ins)]
+    verdicts = Counter(verdict for verdict in printed["verdict"] if verdict)
+    claims = Counter(claim.verdict for claim in results.claims)
+    state = "data absent" if len(results.absent) == len(results.experiment.datasets) else "run"
+    if state == "run" and results.rows.empty:
+        state = "not run"
+    counts = ", ".join(str(verdicts[verdict]) for verdict in ("matches", "better", "worse")) if verdicts else ""
+    found = ", ".join(str(claims[verdict]) for verdict in ("holds", "fails", "undecided")) if claims else ""
+    return counts, found, state
+
+
+def section(results: Results) -> list[str]:
+    """One experiment: its tables and claims, or why there are none."""
+    experiment = results.experiment
+    lines = [f"### {experiment.title}", "", f"`moos run configs/{experiment.name}.yaml`", ""]
+    for label in results.absent:
+        lines += [f"{label}: data absent; the experiment runs where a person has the files (`moos data list`).", ""]
+    if results.rows.empty:
+        return [*lines, *(["Not run.", ""] if not results.absent else [])]
+    lines += [markdown(make_tables(results)).replace("\n## ", "\n#### ").replace("## ", "#### ", 1), ""]
+    if results.claims:
+        lines += ["| place | claim | verdict | numbers |", "|---|---|---|---|"]
+        for claim in results.claims:
+            cells = (claim.claim.source, claim.text, f"**{claim.verdict}**", claim.numbers)
+            lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="all repetitions, every experiment")
+    parser.add_argument("--only", nargs="+", help="names of experiments, such as nsse/orl, or of papers")
+    parser.add_argument("--page-only", action="store_true", help="write the page from the store, run nothing")
+    parser.add_argument("--out", type=Path, default=ROOT / "results", help="results root")
+    parser.add_argument("--workers", type=int, default=None, help="processes; the default is the number of cores")
+    options = parser.parse_args()
+    experiments = list(configs(options.full))
+    for experiment in experiments:
+        chosen = not options.only or experiment.name in options.only or experiment.paper in options.only
+        if chosen and not options.page_only:
+            run(experiment, options.out, options.workers)
+    print(write_text(ROOT / "docs" / "reproduction.md", page(experiments, options.out)))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except MoosError as error:
+        print(f"reproduce: {error}", file=sys.stderr)
+        sys.exit(2)
