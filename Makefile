@@ -1,20 +1,23 @@
-# make demo: environment, install, the quick start. make test: environment, dev extras, lint, types, tests.
+# make demo: environment, install, the quick start. make test: environment, dev extras, lint, types, docs, tests.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint check clean
+.PHONY: demo test lint docs check clean
 
 demo: $(VENV)/.installed
 	$(BIN)/moos run configs/quickstart.yaml
 
-test: $(VENV)/.dev lint
+test: $(VENV)/.dev lint docs
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 check: $(VENV)/.installed
 	$(BIN)/moos check
