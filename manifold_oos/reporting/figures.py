@@ -161,8 +161,8 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
     if x in ("n_features", "n_test"):  # one curve through data sets that differ in it
         widths = {label: facts.n_features for label, facts in results.facts.items()}
         values = placed["dataset"].map(widths) if x == "n_features" else placed["n_test"]
-        placed = placed.assign(x=values.astype(float))
-        panel = ["metric"]
+        placed = placed.assign(x=values.astype(float), together="")
+        panel = ["together"]
     if output.n_components is not None and x != "n_components":
         placed = placed[placed["n_components"].isin(output.n_components) | placed["n_components"].isna()]
     second = None
