@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,7 @@ class Plan:
     refs: dict[str, DataRef]
     facts: dict[str, DataFacts]
     absent: dict[str, str] = field(default_factory=dict)
+    _requests: dict[tuple[str, str], Request] = field(default_factory=dict, repr=False)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -119,21 +120,16 @@ class Plan:
         Request
             Plain values only.
         """
-        arm = self.experiment.arms[line.arm]
-        protocol = self.protocol(line)
-        cv = self.experiment.cv_of(protocol) if protocol else self.experiment.cv
-        return Request(
-            line.key,
-            {stage: method.model_dump() for stage, method in arm.methods().items()},
-            arm.batch,
-            line.selection,
-            protocol.rules if protocol else {},
-            cv.model_dump(),
-            score_metric(self.experiment, arm, protocol),
-            tuple(metrics),
-            choice,
-            frozenset(keep),
-        )
+        kind = (line.arm, line.selection)
+        if kind not in self._requests:
+            arm, protocol = self.experiment.arms[line.arm], self.protocol(line)
+            cv = self.experiment.cv_of(protocol) if protocol else self.experiment.cv
+            stages = {stage: method.model_dump() for stage, method in arm.methods().items()}
+            rules = protocol.rules if protocol else {}
+            score = score_metric(self.experiment, arm, protocol)
+            self._requests[kind] = Request("", stages, arm.batch, line.selection, rules, cv.model_dump(), score, ())
+        blank = self._requests[kind]
+        return replace(blank, key=line.key, metrics=tuple(metrics), choice=choice, keep=frozenset(keep))
 
     def protocol(self, line: Line) -> Protocol | None:
         """The protocol of a line, None for a fixed one."""
@@ -193,7 +189,8 @@ def make_plan(
     skip_missing : bool, default=False
         Go on without data sets that cannot be had; the plan says which.
     known : mapping of str to DataFacts, optional
-        Facts by data set, as :meth:`Store.facts` has them: such sets are not loaded. For views of stored rows.
+        Facts by data set, as :meth:`Store.facts` has them: such sets are not loaded, and others not downloaded. For
+        views of stored rows.
 
     Returns
     -------
@@ -203,7 +200,7 @@ def make_plan(
     refs, facts, absent = {}, {}, {}
     for data in experiment.datasets:
         options = datasets.find(data.name).check(data.options)
-        ref = DataRef(data.label, data.name, options, data_dir, offline)
+        ref = DataRef(data.label, data.name, options, data_dir, offline if known is None else True)
         refs[data.label] = ref
         fact = (known or {}).get(facts_key(ref))
         try:
@@ -213,15 +210,22 @@ def make_plan(
                 raise
             absent[data.label] = str(error)
     plan = Plan(experiment, [], [], refs, facts, absent)
+    columns = {
+        data.label: [
+            (name, protocol.name if protocol else "fixed", _group(arm), arm_part(experiment, arm, protocol, data))
+            for name, arm in experiment.arms_of(data).items()
+            for protocol in _protocols(experiment, arm, data)
+        ]
+        for data in experiment.datasets
+        if data.label in facts
+    }
     for split, data in _splits(experiment, refs, facts):
+        where = split_part(split, facts[data.label])
         groups: dict[str, list[Line]] = {}
-        for name, arm in experiment.arms_of(data).items():
-            for protocol in _protocols(experiment, arm, data):
-                key = line_key(experiment, arm, protocol, split, facts[data.label])
-                selection = protocol.name if protocol else "fixed"
-                line = Line(key, name, data.label, split.size, split.repetition, selection)
-                plan.lines.append(line)
-                groups.setdefault(_group(arm), []).append(line)
+        for name, selection, group, part in columns[data.label]:
+            line = Line(_digest([part, where]), name, data.label, split.size, split.repetition, selection)
+            plan.lines.append(line)
+            groups.setdefault(group, []).append(line)
         plan.trials += [Trial(split, tuple(lines)) for lines in groups.values()]
     return plan
 
@@ -231,8 +235,8 @@ def facts_key(ref: DataRef) -> str:
     return as_json([ref.name, ref.options])
 
 
-def line_key(experiment: Experiment, arm: Arm, protocol: Protocol | None, split: SplitRef, facts: DataFacts) -> str:
-    """The digest of everything that determines the numbers of a line, and of nothing else.
+def arm_part(experiment: Experiment, arm: Arm, protocol: Protocol | None, data: Data) -> str:
+    """The part of a line's key that the arm determines: its stages, their source, and how grids are decided.
 
     Parameters
     ----------
@@ -242,6 +246,31 @@ def line_key(experiment: Experiment, arm: Arm, protocol: Protocol | None, split:
         What is run.
     protocol : Protocol or None
         How grids are decided; None without grids.
+    data : Data
+        On which data set, as values may differ by data set.
+
+    Returns
+    -------
+    str
+        Hexadecimal.
+    """
+    selection: Any = "fixed"
+    if protocol is not None:
+        cv = experiment.cv_of(protocol).model_dump() if protocol.name != "best" else None
+        score = score_metric(experiment, arm, protocol) if protocol.name != "best" else None
+        selection = [protocol.name, protocol.rules, cv, score]
+    stages = {
+        stage: [method.name, _for_dataset(method.parameters, data.label), _sources(stage, method.model_dump())]
+        for stage, method in arm.methods().items()
+    }
+    return _digest([ENGINE, stages, arm.batch, selection])
+
+
+def split_part(split: SplitRef, facts: DataFacts) -> str:
+    """The part of a line's key that the points determine: the data, their options and the split.
+
+    Parameters
+    ----------
     split : SplitRef
         On which points.
     facts : DataFacts
@@ -252,7 +281,6 @@ def line_key(experiment: Experiment, arm: Arm, protocol: Protocol | None, split:
     str
         Hexadecimal.
     """
-    label = split.data.label
     kind = split.split.kind
     rules = {"kind": kind, "size": float(split.size), "repetition": split.repetition, "seed": split.split.seed}
     rules |= {key: getattr(split.split, key) for key in ("stratified", "n_test", "redraw")}
@@ -260,24 +288,11 @@ def line_key(experiment: Experiment, arm: Arm, protocol: Protocol | None, split:
         rules["half_space"] = split.split.half_space.model_dump(exclude={"quantile"})
     if kind == "draws" and split.split.draws:
         rules["test"] = split.split.draws.test
-    loader = datasets.find(split.data.name)
-    selection: Any = "fixed"
-    if protocol is not None:
-        cv = experiment.cv_of(protocol).model_dump() if protocol.name != "best" else None
-        score = score_metric(experiment, arm, protocol) if protocol.name != "best" else None
-        selection = [protocol.name, protocol.rules, cv, score]
-    content = {
-        "engine": ENGINE,
-        "data": [split.data.name, split.data.options, facts.fingerprint],
-        "drawn_by": source_digest(loader.__module__) if split.drawn else None,
-        "split": rules,
-        "stages": {
-            stage: [method.name, _for_dataset(method.parameters, label), _sources(stage, method.model_dump())]
-            for stage, method in arm.methods().items()
-        },
-        "batch": arm.batch,
-        "selection": selection,
-    }
+    drawn_by = source_digest(datasets.find(split.data.name).__module__) if split.drawn else None
+    return _digest([split.data.name, split.data.options, facts.fingerprint, drawn_by, rules])
+
+
+def _digest(content: Any) -> str:
     return hashlib.sha256(as_json(content).encode()).hexdigest()[:32]
 
 
