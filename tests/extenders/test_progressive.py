@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
 from manifold_oos.extenders.lle import LLEExtender
@@ -88,19 +87,3 @@ def test_learns(small):
     Y = SupervisedLaplacian(n_components=2).fit(X, y).embedding_
     fitted = Progressive("lle").fit(X, Y, y, X_new=X_new)
     assert np.mean(fitted.labels_ == truth) > 0.8
-
-
-class LabelledProgressive(Progressive):
-    """For callers that have no third argument: the sign of the first coordinate is the label."""
-
-    def fit(self, X, Y, y=None, *, X_new=None, embedding=None):
-        if Y is not None and y is None:
-            values = np.asarray(Y)
-            y = values.reshape(len(values), -1)[:, 0] > 0
-        return super().fit(X, Y, y, X_new=X_new, embedding=embedding)
-
-
-@parametrize_with_checks([LabelledProgressive()])
-@pytest.mark.filterwarnings("ignore")
-def test_scikit_learn(estimator, check):
-    check(estimator)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manifold_oos.datasets import load
 from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
@@ -174,22 +173,6 @@ def test_labels_are_needed(small):
     X, Y, _, _ = small
     with pytest.raises(ValueError, match="needs the class labels"):
         SOSI().fit(X, Y)
-
-
-class LabelledSOSI(SOSI):
-    """SOSI for callers that have no third argument: the sign of the first coordinate is the label."""
-
-    def fit(self, X, Y, y=None, *, X_new=None, embedding=None):
-        if Y is not None and y is None:
-            values = np.asarray(Y)
-            y = values.reshape(len(values), -1)[:, 0] > 0
-        return super().fit(X, Y, y, X_new=X_new, embedding=embedding)
-
-
-@parametrize_with_checks([LabelledSOSI()])
-@pytest.mark.filterwarnings("ignore")
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def split(y, per_class, seed):
