@@ -28,6 +28,8 @@ LABELS = {
 }
 #: The selection of rows of an arm without a grid: it belongs to every protocol.
 FIXED = "fixed"
+#: What metrics are computed from that do not judge an arm.
+FOLLOWERS = ("time", "scalar")
 CELL = ["metric", "dataset", "size", "arm", "selection"]
 
 
@@ -60,20 +62,40 @@ def label_of(metric: str) -> str:
     return LABELS.get(metric, metric.replace("_", " ")) + (f" ({unit})" if unit else "")
 
 
-def final_rows(rows: pd.DataFrame) -> pd.DataFrame:
+def lead_of(experiment: Experiment) -> str | None:
+    """The metric that decides grids for times and reported scalars: the first of the config that judges an arm."""
+    return next((name for name in experiment.metrics if METRICS[name].needs not in FOLLOWERS), None)
+
+
+def final_rows(rows: pd.DataFrame, lead: str | None = None) -> pd.DataFrame:
     """The rows of final results (no iterations), with open grids decided on the test average.
+
+    Each metric decides for itself; a time or a scalar that a method reports belongs to the candidate that the lead
+    decided for.
 
     Parameters
     ----------
     rows : DataFrame
         As the store gives them.
+    lead : str, optional
+        The metric from :func:`lead_of`.
 
     Returns
     -------
     DataFrame
         One row per metric, data set, size, arm, selection and repetition.
     """
-    return best_rows(rows[rows["step"].isna()], DIRECTIONS)
+    final = rows[rows["step"].isna()]
+    follows = final["metric"].map(lambda name: name in METRICS and METRICS[name].needs in FOLLOWERS).astype(bool)
+    if lead is None or not follows.any():
+        return best_rows(final, DIRECTIONS)
+    decided = best_rows(final[~follows], DIRECTIONS)
+    key = ["arm", "dataset", "size", "selection"]
+    kept = decided[decided["metric"] == lead].set_index([*key, "candidate"]).index
+    led = final.set_index(key).index.isin(decided[decided["metric"] == lead].set_index(key).index)
+    mine = final.set_index([*key, "candidate"]).index.isin(kept)
+    alone = best_rows(final[follows & ~led], DIRECTIONS)
+    return pd.concat([part for part in (decided, final[follows & led & mine], alone) if len(part)])
 
 
 def protocols(rows: pd.DataFrame, experiment: Experiment) -> list[str]:
@@ -113,7 +135,7 @@ def make_cells(rows: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         ``best`` and, against the best arm of the table's cell on the shared splits, ``to_best, to_best_low,
         to_best_high, p_corrected, p_wilcoxon``; ``published, source, verdict``.
     """
-    final = final_rows(rows)
+    final = final_rows(rows, lead_of(experiment))
     parts = []
     for protocol in protocols(final, experiment):
         mine = final[final["selection"].isin([protocol, FIXED])]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Claim, Experiment
-from manifold_oos.reporting.cells import better_of, final_rows, unit_of
+from manifold_oos.reporting.cells import better_of, final_rows, lead_of, unit_of
 from manifold_oos.reporting.statistics import Summary, summarize
 from manifold_oos.reporting.views import at_each_x, protocol_rows
 
@@ -90,6 +90,8 @@ def judge_claim(
         The verdict.
     """
     metric = claim.metric or experiment.metrics[0]
+    if claim.form in ("left", "best"):
+        rows = final_rows(rows, lead_of(experiment))
     mine = rows[rows["metric"] == metric]
     if claim.dataset is not None:
         mine = mine[mine["dataset"].isin(claim.dataset)]
@@ -146,7 +148,7 @@ def _pairs(
 ) -> list[list[Finding]]:
     """Compare left with right, in each cell or on the average of the cells."""
     assert claim.op is not None
-    final = protocol_rows(final_rows(rows), experiment, claim.selection)
+    final = protocol_rows(rows, experiment, claim.selection)
     blocks = []
     for left in claim.left or []:
         for right in claim.right or []:
@@ -160,7 +162,7 @@ def _best(
 ) -> list[list[Finding]]:
     """The named arm against each of the others."""
     assert claim.best is not None
-    final = protocol_rows(final_rows(rows), experiment, claim.selection)
+    final = protocol_rows(rows, experiment, claim.selection)
     others = [arm for arm in claim.among or experiment.arms if arm != claim.best and arm in set(final["arm"])]
     op = "<" if better_of(metric) == "lower" else ">"
     return _transpose([_compare(final, experiment, claim.best, other, op, claim.over) for other in others])

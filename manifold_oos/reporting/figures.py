@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Data, Output
-from manifold_oos.reporting.cells import FIXED, better_of, in_order, label_of
+from manifold_oos.reporting.cells import FIXED, better_of, final_rows, in_order, label_of, lead_of
 from manifold_oos.reporting.curves import curve_figure
 from manifold_oos.reporting.pareto import pareto_figure
 from manifold_oos.reporting.pictures import function_output, gallery_output
@@ -126,8 +126,9 @@ def _title(output: Output) -> str:
     return ": ".join(part for part in (name, output.title) if part)
 
 
-def _rows_of(results: Results, output: Output, metric: str) -> pd.DataFrame:
-    rows = results.rows
+def _rows_of(results: Results, output: Output, metric: str, *, decided: bool) -> pd.DataFrame:
+    """The rows of a metric that an output is about; decided: of the chosen candidate of each grid alone."""
+    rows = final_rows(results.rows, lead_of(results.experiment)) if decided else results.rows
     return in_order(choose(rows[rows["metric"] == metric], output), results.experiment)
 
 
@@ -155,7 +156,8 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
     experiment, group = results.experiment, _group(output, results)
     x = "step" if output.kind == "trace" else output.x or "size"
     along = "size" if x in ("n_features", "n_test") else x
-    placed = at_each_x(_rows_of(results, output, metric), experiment, along, selection=output.selection)
+    mine = _rows_of(results, output, metric, decided=along in ("size", "n_train"))
+    placed = at_each_x(mine, experiment, along, selection=output.selection)
     panel = ["dataset"] if x in ("size", "n_train") or placed["size"].nunique() < 2 else ["where"]
     placed = _with_place(placed, results)
     if x in ("n_features", "n_test"):  # one curve through data sets that differ in it
@@ -167,7 +169,7 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
         placed = placed[placed["n_components"].isin(output.n_components) | placed["n_components"].isna()]
     second = None
     if output.second is not None:
-        other = _rows_of(results, output, output.second)
+        other = _rows_of(results, output, output.second, decided=along in ("size", "n_train"))
         beside = _with_place(at_each_x(other, experiment, x, selection=output.selection), results)
         second = curve_cells(beside, panel)
     used = [name for name in dict.fromkeys(placed["selection"]) if name != FIXED] or [FIXED]
@@ -225,7 +227,8 @@ def make_ranks(output: Output, results: Results, metric: str) -> Ranks:
         The ranking with title and notes.
     """
     experiment, group = results.experiment, _group(output, results)
-    placed = at_each_x(_rows_of(results, output, metric), experiment, "size", selection=output.selection)
+    mine = _rows_of(results, output, metric, decided=True)
+    placed = at_each_x(mine, experiment, "size", selection=output.selection)
     means = placed.groupby(["dataset", "size", "arm"], sort=False)["value"].mean()
     table = means.groupby(["dataset", "arm"], sort=False).mean().unstack("arm")
     if table.dropna().empty or table.shape[1] < 2:
@@ -246,7 +249,8 @@ def _pareto(output: Output, results: Results, metric: str, group: list[Data]) ->
     cost = output.x or "milliseconds_per_sample"
     tables = {}
     for name in (metric, cost):
-        placed = at_each_x(_rows_of(results, output, name), experiment, "size", selection=output.selection)
+        mine = _rows_of(results, output, name, decided=True)
+        placed = at_each_x(mine, experiment, "size", selection=output.selection)
         tables[name] = (
             placed.groupby(["dataset", "size", "arm"], sort=False)["value"].mean().unstack("arm").dropna()
         )

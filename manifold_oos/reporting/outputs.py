@@ -12,7 +12,7 @@ from manifold_oos.errors import DataError
 from manifold_oos.experiment.config import Experiment
 from manifold_oos.experiment.plan import Plan, make_plan
 from manifold_oos.experiment.store import Store
-from manifold_oos.reporting.cells import final_rows, in_order, is_time
+from manifold_oos.reporting.cells import final_rows, in_order, is_time, lead_of
 from manifold_oos.reporting.claims import ClaimResult
 from manifold_oos.reporting.figures import draw_output, figure_outputs, stem_of
 from manifold_oos.reporting.placing import kept_coordinates
@@ -190,7 +190,7 @@ def split_rows(results: Results) -> pd.DataFrame:
         Columns ``SPLIT_COLUMNS``, in the order of the config.
     """
     rows = results.rows[~results.rows["metric"].map(is_time).astype(bool)]
-    return in_order(final_rows(rows), results.experiment)[SPLIT_COLUMNS]
+    return in_order(final_rows(rows, lead_of(results.experiment)), results.experiment)[SPLIT_COLUMNS]
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -9,7 +9,9 @@ import pytest
 from reporting_fakes import fake_rows, make_experiment, swept_rows
 from scipy import stats
 
+from manifold_oos.experiment.config import Claim
 from manifold_oos.reporting.cells import final_rows, make_cells, parameter_values, protocols
+from manifold_oos.reporting.claims import judge_claim
 
 
 def cell(cells: pd.DataFrame, arm: str, size: float, protocol: str | None = None) -> pd.Series:
@@ -100,6 +102,26 @@ def test_best_selection_takes_the_candidate_with_the_best_test_average_and_says_
     cells = make_cells(rows, make_experiment(selection="best"))
     a = cell(cells, "A", 5)
     assert (a["selection"], a["protocol"], json.loads(a["chosen"])) == ("best", "best", {"extender.sigma": 2.0})
+
+
+def test_times_and_scalars_are_those_of_the_chosen_candidate():
+    grid = {1.0: [5.0, 9.0], 2.0: [6.0, 6.0], 4.0: [7.0, 8.0]}
+    times = {1.0: [1.0, 1.0], 2.0: [30.0, 31.0], 4.0: [2.0, 2.0]}
+    rows = pd.concat(
+        [
+            swept_rows("A", "digits", 5, grid, "extender.sigma"),
+            swept_rows("A", "digits", 5, times, "extender.sigma", metric="fit_seconds"),
+            swept_rows("A", "digits", 5, {s: [-s, -s] for s in grid}, "extender.sigma", metric="objective"),
+            fake_rows({("B", "digits", 5): [1.0, 2.0]}, metric="fit_seconds"),
+        ]
+    )
+    cells = make_cells(rows, make_experiment(selection="best", metrics=["misclassification_rate", "objective"]))
+    means = {(item["metric"], item["arm"]): item["mean"] for item in cells.to_dict("records")}
+    assert means["misclassification_rate", "A"] == 6.0
+    assert means["fit_seconds", "A"] == 30.5 and means["objective", "A"] == -2.0
+    assert means["fit_seconds", "B"] == 1.5
+    claim = Claim(source="", metric="fit_seconds", left=["A"], op=">", right=["B"])
+    assert judge_claim(claim, rows, make_experiment(selection="best")).verdict == "holds"
 
 
 def test_iterations_do_not_count_as_results(rows, experiment):

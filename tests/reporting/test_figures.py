@@ -161,6 +161,21 @@ def test_pareto_front_of_error_and_cost():
     assert pareto_front([1, 1, 2], [5, 4, 4]) == [1]
 
 
+def test_cost_is_that_of_the_chosen_candidate():
+    rows = pd.concat(
+        [
+            swept_rows("A", "digits", 5, {1: [9.0, 9.0], 2: [4.0, 4.0]}, "extender.sigma"),
+            swept_rows("A", "digits", 5, {1: [0.1, 0.1], 2: [5.0, 5.0]}, "extender.sigma", metric="fit_seconds"),
+            fake_rows({("B", "digits", 5): [6.0, 6.0]}),
+            fake_rows({("B", "digits", 5): [1.0, 1.0]}, metric="fit_seconds"),
+        ]
+    )
+    (figure,) = draw({"figure": "c", "kind": "pareto", "x": "fit_seconds"}, rows, selection="best").values()
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_xdata(), [1.0, 5.0])
+    (figure,) = draw({"figure": 1, "metric": "fit_seconds", "arms": "A"}, rows, selection="best").values()
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [5.0])
+
+
 def test_cost_over_features_joins_data_sets():
     rows = fake_rows({("A", "d50", 5): [1.0, 1.2], ("A", "d200", 5): [3.0, 3.2]}, metric="milliseconds_per_sample")
     data = [{"name": "digits", "label": f"d{d}", "split": {"train_per_class": 5}} for d in (50, 200)]
