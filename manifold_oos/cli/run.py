@@ -153,9 +153,9 @@ def _show(experiment: "Experiment", summary: "Summary", options: dict[str, Any],
 
 def _dry_run(experiment: "Experiment", options: dict[str, Any], as_json: bool) -> int:
     from manifold_oos.experiment.executors import cores
+    from manifold_oos.experiment.pending import estimate
     from manifold_oos.experiment.plan import make_plan
     from manifold_oos.experiment.progress import duration
-    from manifold_oos.experiment.runner import estimate
     from manifold_oos.experiment.store import Store
 
     data_dir = options["data_dir"] and str(Path(options["data_dir"]).resolve())

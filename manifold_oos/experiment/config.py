@@ -2,40 +2,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr, model_validator
 from pydantic.json_schema import JsonSchemaValue
+
+from manifold_oos.experiment.expectations import Claim, Output, Published, PublishedNumber
+from manifold_oos.experiment.fields import Names, Ratios, Shares, Sizes, Strict, listed
 
 PROTOCOLS = ("train_only", "paper", "best")
 STAGES = ("embedding", "extender", "classifier")
 SPLIT_KINDS = ("train_per_class", "fraction", "ratio", "n_train", "half_space", "alternate", "first", "draws")
-
-
-def _listed(value: Any) -> Any:
-    """A single value is a list of one."""
-    return value if isinstance(value, list) or value is None else [value]
-
-
-Sizes = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(_listed), Field(min_length=1)]
-Shares = Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(_listed), Field(min_length=1)]
-Ratios = Annotated[list[Annotated[float, Field(gt=0)]], BeforeValidator(_listed), Field(min_length=1)]
-Numbers = Annotated[list[float], BeforeValidator(_listed)]
-Names = Annotated[list[str], BeforeValidator(_listed)]
-
-
-class Strict(BaseModel):
-    """A model that refuses keys it does not know."""
-
-    model_config = ConfigDict(extra="forbid", validate_default=False)
 
 
 class _Open(Strict):
@@ -76,7 +53,7 @@ class HalfSpace(Strict):
     """Known are the points on one side of a quantile of a true parameter."""
 
     parameter: int | str = 0
-    quantile: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(_listed)] = [0.5]
+    quantile: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(listed)] = [0.5]
     known: Literal["below", "above"] = "below"
 
 
@@ -240,102 +217,6 @@ class Protocol(Strict):
         return "train_only"
 
 
-class Output(Strict):
-    """A table or a figure: a view of the rows."""
-
-    table: int | str | None = None
-    figure: int | str | None = None
-    kind: Literal["curve", "trace", "embedding", "function", "gallery", "ranks", "pareto"] | None = None
-    title: str = ""
-    dataset: Names | None = None
-    arms: Names | None = None
-    metric: Names | None = None
-    selection: str | None = None
-    size: Numbers | None = None
-    n_components: Annotated[list[int], BeforeValidator(_listed)] | None = None
-    repetition: int | None = None
-    x: str | None = Field(default=None, description="size, n_components, step, or a parameter")
-    second: str | None = Field(default=None, description="a metric for a second axis")
-    rows: str | None = None
-    columns: int | str | None = Field(
-        default=None, description="of a table: size, dataset or a parameter; of panels of points: how many in a row"
-    )
-    values: list[Any] | None = None
-    log: bool = False
-    note: str = ""
-
-    @model_validator(mode="after")
-    def _table_or_figure(self) -> "Output":
-        if (self.table is None) == (self.figure is None):
-            raise ValueError("an output is either a table or a figure: give one of the two with its number or name")
-        if self.figure is not None and self.kind is None:
-            self.kind = "curve"
-        return self
-
-
-class Published(Strict):
-    """Numbers printed in a paper: metric, data set label, arm, size."""
-
-    source: str = ""
-    selection: str | None = None
-    values: dict[str, dict[str, dict[str, float | dict[float, float]]]]
-
-
-class PublishedNumber(NamedTuple):
-    """One printed number; ``size`` is None where the paper has one number for all sizes."""
-
-    source: str
-    metric: str
-    dataset: str
-    arm: str
-    size: float | None
-    value: float
-    selection: str | None
-
-
-class Claim(Strict):
-    """What a paper says in words, as data: a comparison, a best arm, a trend, or the place of an optimum."""
-
-    source: str
-    text: str = ""
-    metric: str | None = None
-    dataset: Names | None = None
-    selection: str | None = None
-    arm: str | None = None
-    at: Numbers | None = Field(default=None, description="only these sizes")
-    over: Literal["every", "most", "mean", "share"] = "every"
-    share: float | None = Field(default=None, gt=0, le=1)
-    left: Names | None = None
-    op: Literal["<", "<=", ">", ">="] | None = None
-    right: Annotated[list[str | float], BeforeValidator(_listed)] | None = None
-    best: str | None = None
-    among: Names | None = None
-    monotone: Literal["falling", "rising"] | None = None
-    along: str | None = Field(default=None, description="step, size, n_components, or a parameter")
-    argbest: str | None = None
-    value: float | str | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> "Claim":
-        forms = [form for form in ("left", "best", "monotone", "argbest") if getattr(self, form) is not None]
-        if len(forms) != 1:
-            raise ValueError(
-                "a claim has one of left (with op and right), best, monotone (along), argbest (op, value)"
-            )
-        needs = {"left": ("op", "right"), "best": (), "monotone": ("along",), "argbest": ("op", "value")}[forms[0]]
-        missing = [key for key in needs if getattr(self, key) is None]
-        if missing:
-            raise ValueError(f"{forms[0]} needs {' and '.join(missing)}")
-        if (self.over == "share") != (self.share is not None):
-            raise ValueError("over: share and share: 0.8 belong together")
-        return self
-
-    @property
-    def form(self) -> str:
-        """``left``, ``best``, ``monotone`` or ``argbest``."""
-        return next(form for form in ("left", "best", "monotone", "argbest") if getattr(self, form) is not None)
-
-
 class Experiment(Strict):
     """One experiment: data sets × splits × arms, how parameters are chosen, what is measured and shown."""
 
@@ -432,7 +313,7 @@ def expand(tree: Mapping[str, Any]) -> dict[str, Any]:
     if "dataset" in tree and "datasets" not in tree:
         tree["datasets"] = [tree.pop("dataset")]
     if "datasets" in tree:
-        tree["datasets"] = _listed(tree["datasets"])
+        tree["datasets"] = listed(tree["datasets"])
     stages = {stage: tree.pop(stage) for stage in STAGES if stage in tree and "arms" not in tree}
     if stages:
         named = stages.get("extender", stages.get("embedding", stages.get("classifier")))
@@ -442,7 +323,7 @@ def expand(tree: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(selection, Mapping) and "name" not in selection:
         tree["selection"] = [{name: options} for name, options in selection.items()]
     elif selection is not None:
-        tree["selection"] = _listed(selection)
+        tree["selection"] = listed(selection)
     published = tree.get("published")
     if isinstance(published, Mapping):
         tree["published"] = [published if "values" in published else {"values": published}]

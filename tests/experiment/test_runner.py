@@ -9,8 +9,9 @@ import time
 import pytest
 
 from manifold_oos.errors import ConfigError, DataError, MoosError
+from manifold_oos.experiment.pending import estimate
 from manifold_oos.experiment.plan import make_plan
-from manifold_oos.experiment.runner import estimate, run_experiment
+from manifold_oos.experiment.runner import run_experiment
 from manifold_oos.experiment.store import Store
 
 
