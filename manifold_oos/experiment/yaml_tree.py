@@ -159,8 +159,8 @@ def _read(path: Path, parents: tuple[Path, ...]) -> Tree:
         raise ConfigError("\n".join(walk.errors))
     tree = Tree(values, walk.places)
     included = values.pop("include", [])
+    place = tree.places.get(("include",))
     for name in reversed(included if isinstance(included, list) else [included]):
-        place = tree.places[("include",)]
         other = path.parent / str(name)
         if other.resolve() in {parent.resolve() for parent in (*parents, path)}:
             raise ConfigError(f"{place}: include: {name} includes itself")

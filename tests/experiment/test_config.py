@@ -160,6 +160,14 @@ def test_include_is_put_beneath(bench):
     assert experiment.metrics == ["recognition_rate"]
 
 
+def test_later_includes_win_and_the_file_wins_over_all(bench):
+    bench.write("split: {repetitions: 7, seed: 1}\n", "common/base.yaml")
+    bench.write("split: {repetitions: 8}\n", "common/more.yaml")
+    text = "include: [common/base.yaml, common/more.yaml]\ndataset: digits\nclassifier: fake_methods:NN\n"
+    split = bench.load(text).split
+    assert (split.repetitions, split.seed) == (8, 1)
+
+
 def test_errors_of_an_included_file_name_that_file(bench):
     bench.write("\nsplit: {repetition: 9}\n", "common/base.yaml")
     (line,) = mistakes(bench, "include: [common/base.yaml]\ndataset: digits\nclassifier: F:NN\n")
@@ -214,9 +222,20 @@ def test_resolved_config_loads_to_the_same_experiment(bench, small):
     assert again.split_of(again.datasets[0]) == experiment.split_of(experiment.datasets[0])
 
 
-def test_schema_is_current_and_accepts_the_shipped_configs():
+def test_schema_is_current():
     from manifold_oos.experiment.schema import schema_text
     from manifold_oos.resources import shipped
 
     committed = (shipped("configs") / "schema.json").read_text(encoding="utf-8")
     assert committed == schema_text(), "run python -m manifold_oos.experiment.schema"
+
+
+def test_every_shipped_config_is_valid_and_in_the_schema():
+    from manifold_oos.experiment.schema import config_schema
+    from manifold_oos.experiment.yaml_tree import read_tree
+    from manifold_oos.resources import shipped, shipped_configs
+
+    known = set(config_schema()["properties"])
+    for name in shipped_configs():
+        load_config(shipped("configs") / name)
+        assert set(read_tree(shipped("configs") / name).values) <= known, name
