@@ -162,6 +162,8 @@ class Arm:
             batch,
             points.parameters,
             self._scalars(placed, "scalar" in needs),
+            None if placed is None else placed.known,
+            points.known_parameters,
         )
         fits = dict(placed.fits) if placed else {}
         caught = [text for fit in fits.values() for text in fit.warnings]
@@ -250,6 +252,7 @@ def compute(name: str, outcome: Outcome) -> float | None:
         "labels": outcome.labels is None or outcome.truth is None,
         "batch": outcome.coordinates is None or outcome.batch is None,
         "parameters": outcome.coordinates is None or not outcome.parameters,
+        "known": outcome.known is None or not outcome.known_parameters,
         "scalar": name not in outcome.scalars,
         "time": True,
     }[metric.needs]

@@ -24,9 +24,9 @@ class Metric:
         One line.
     better : {"lower", "higher"}
         Which way is good.
-    needs : {"labels", "batch", "parameters", "scalar", "time"}
-        What it is computed from: predicted labels, a batch embedding, true parameters, a scalar that the method
-        reports, or the clock.
+    needs : {"labels", "batch", "parameters", "known", "scalar", "time"}
+        What it is computed from: predicted labels, a batch embedding, true parameters of the new or of the known
+        points, a scalar that the method reports, or the clock.
     per_step : bool
         Whether it is also computed for each iteration of a method that reports them.
     """
@@ -34,7 +34,7 @@ class Metric:
     name: str
     description: str
     better: Literal["lower", "higher"]
-    needs: Literal["labels", "batch", "parameters", "scalar", "time"]
+    needs: Literal["labels", "batch", "parameters", "known", "scalar", "time"]
     compute: Callable[["Outcome"], float] | None = field(default=None, repr=False)
     per_step: bool = False
 
@@ -55,6 +55,10 @@ class Outcome:
         True parameters of the new points.
     scalars : mapping of str to float
         What the method reports of itself.
+    known : ndarray of shape (n_known, d), optional
+        Coordinates of the known points.
+    known_parameters : mapping of str to ndarray of shape (n_known,)
+        Their true parameters.
     """
 
     truth: NDArray | None = None
@@ -63,6 +67,8 @@ class Outcome:
     batch: Array | None = None
     parameters: Mapping[str, Array] = field(default_factory=dict)
     scalars: Mapping[str, float] = field(default_factory=dict)
+    known: Array | None = None
+    known_parameters: Mapping[str, Array] = field(default_factory=dict)
 
 
 def misclassification_rate(truth: ArrayLike, labels: ArrayLike) -> float:
@@ -280,6 +286,14 @@ def _parameters(how: Literal["affine", "similarity"], worst: bool) -> Callable[[
     return compute
 
 
+def _known(worst: bool) -> Callable[[Outcome], float]:
+    def compute(outcome: Outcome) -> float:
+        assert outcome.known is not None
+        return parameter_r2(outcome.known, outcome.known_parameters, "affine", worst)
+
+    return compute
+
+
 def _list() -> list[Metric]:
     def error(align: Literal["none", "procrustes"]) -> Callable[[Array, Array], float]:
         return lambda Y, batch: embedding_error(Y, batch, align)
@@ -344,6 +358,14 @@ def _list() -> list[Metric]:
             "parameters",
             _parameters("similarity", True),
             True,
+        ),
+        Metric("known_parameter_r2", f"{r2} affine fit, of the known points", "higher", "known", _known(False)),
+        Metric(
+            "known_parameter_r2_worst",
+            f"{r2} affine fit, of the known points, least explained parameter",
+            "higher",
+            "known",
+            _known(True),
         ),
         Metric(
             "objective", "value of the method's objective, also at each iteration", "lower", "scalar", None, True

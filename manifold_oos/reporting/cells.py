@@ -18,6 +18,8 @@ UNITS = {"fit_seconds": "s", "select_seconds": "s", "milliseconds_per_sample": "
 LABELS = {
     "parameter_r2": "R² of the true parameters",
     "parameter_r2_worst": "R² of the worse true parameter",
+    "known_parameter_r2": "R² of the true parameters of known points",
+    "known_parameter_r2_worst": "R² of the worse true parameter of known points",
     "parameter_r2_similarity": "R² of the true parameters, similarity",
     "parameter_r2_similarity_worst": "R² of the worse true parameter, similarity",
     "regularity": "regularity R̂",

@@ -145,3 +145,13 @@ def test_fewer_points_than_dimensions_align_as_scipy_says() -> None:
     aligned, target = procrustes(A, B, scale=False)
     assert aligned.shape == target.shape == (12, 30)
     assert np.linalg.norm(aligned) == pytest.approx(np.linalg.norm(A - A.mean(axis=0)), rel=1e-12)
+
+
+def test_known_points_are_judged_apart_from_new_ones():
+    outcome = Outcome(coordinates=NOISY, parameters={"x": Y[:, 0]}, known=Y, known_parameters={"x": Y[:, 0]})
+    assert (
+        compute("known_parameter_r2", outcome) == compute("known_parameter_r2_worst", outcome) == pytest.approx(1)
+    )
+    assert (
+        compute("parameter_r2", outcome) == pytest.approx(parameter_r2(NOISY, {"x": Y[:, 0]})) != pytest.approx(1)
+    )
