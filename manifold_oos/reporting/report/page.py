@@ -114,7 +114,8 @@ class Page:
         broken = {(row["arm"], row["dataset"], row["size"]) for row in failures(results)}
         tables = [self._table(table, anchor, broken) for table in result_tables(results)]
         viewer = make_viewer(results, self.blocks)
-        if viewer is not None:
+        crowded = viewer is not None and not viewer["views"]
+        if viewer is not None and not crowded:
             self.data["viewers"][anchor] = viewer
         return {
             "id": anchor,
@@ -141,7 +142,8 @@ class Page:
             "times": [self._table(table, anchor, broken) for table in time_tables(results)],
             "chosen": chosen(results),
             "failures": failures(results),
-            "viewer": viewer,
+            "viewer": None if crowded else viewer,
+            "crowded": crowded,
             "keep": how_to_keep(experiment.name),
             "config": config_text(experiment),
             "environment": environment_of(place.folder),

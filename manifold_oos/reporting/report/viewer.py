@@ -165,9 +165,9 @@ def _steps(arrays: Mapping[str, NDArray], blocks: Blocks) -> dict[str, Any]:
         if f"step_{name}" in arrays:
             values = arrays[f"step_{name}"][kept]
             if name == "confidence":
-                # a point on a training point is infinitely sure
-                values = np.minimum(values, np.nanmax(values, where=np.isfinite(values), initial=1.0))
-                values = values.reshape(-1)
+                # ratios of any size, infinite for a point on a training point: their logarithm keeps its digits
+                finite = np.nanmax(values, where=np.isfinite(values), initial=1.0)
+                values = np.log10(np.clip(values, 1e-9, finite)).reshape(-1)
             steps[name] = blocks.put(values)
     return steps
 

@@ -179,7 +179,7 @@
         trace(waiting, now.coordinates, "fresh", n, { size: size - 1, opacity: solid ? 0.25 : 0.4, line: { width: 1 } }, true),
         trace(taken, now.coordinates, "fresh", n, { size, line: { width: 1.6 } }, true),
         trace(known, this.known.values, "known", 0, { size: size + 2, line: { color: ink("paper"), width: solid ? 0 : 1 } }, false),
-        trace(wrong, now.coordinates, "fresh", n, { size: size + 2, color: ink("ink"), symbol: solid ? "cross" : "x-thin-open", line: { color: ink("ink"), width: 1.6 } }, false),
+        trace(wrong, now.coordinates, "fresh", n, { size: solid ? size + 1 : size - 1, color: ink("ink"), symbol: solid ? "cross" : "x-thin-open", line: { color: ink("ink"), width: 1.3 } }, false),
         trace([], now.coordinates, "fresh", n, { size: size + 10, color: ink("link"), symbol: "circle-open", line: { color: ink("link"), width: 2.5 } }, false),
       ];
       ["new, not taken in yet", "new", "training", "wrong label", "chosen point"].forEach((name, i) => { drawn[i].name = name; });
@@ -268,7 +268,7 @@
       const own = block(j < 0 ? this.view.known_labels : this.view.new_labels);
       if (own) rows.push(["Class", classes[own.values[j < 0 ? point : j]]]);
       if (j >= 0 && this.now.labels) rows.push(["Label given", `${classes[this.now.labels[j]]}${this.now.wrong && this.now.wrong[j] ? " (wrong)" : ""}`]);
-      if (j >= 0 && this.now.confidence) rows.push(["Confidence", this.now.confidence[j].toPrecision(3)]);
+      if (j >= 0 && this.now.confidence) rows.push(["Confidence", String(Number((10 ** this.now.confidence[j]).toPrecision(3)))]);
       facts.replaceChildren(...rows.flatMap(([term, value]) => {
         const dt = document.createElement("dt"), dd = document.createElement("dd");
         dt.textContent = term;
