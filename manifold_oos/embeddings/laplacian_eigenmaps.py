@@ -25,10 +25,12 @@ from manifold_oos.numerics.graphs import (
 from manifold_oos.numerics.kernels import Scale, resolve_sigma, squared_distances
 
 Array = NDArray[np.floating]
+#: Graphs whose weights are a dense matrix.
+DENSE = ("full", "kernel")
 
 
 class LaplacianEigenmaps(Embedding):
-    r"""Laplacian eigenmaps on a neighbour graph, an ε-ball graph, the full graph or the L1 graph.
+    r"""Laplacian eigenmaps on a neighbour graph, an ε-ball graph, the full graph, a kernel or the L1 graph.
 
     .. math:: \min_Z \operatorname{tr}(Z^\top L Z) \quad \text{s.t.} \quad Z^\top D Z = I,\; Z^\top D 1 = 0
 
@@ -42,8 +44,9 @@ class LaplacianEigenmaps(Embedding):
     ----------
     n_components : int, default=2
         Dimension of the embedding.
-    graph : {"knn", "ball", "full", "l1"}, default="knn"
-        Which points are joined.
+    graph : {"knn", "ball", "full", "kernel", "l1"}, default="knn"
+        Which points are joined. ``"kernel"`` is the full graph with each point joined to itself as well, so that W
+        is the kernel matrix: what the Nyström formula is about, which then stays stable in many dimensions.
     n_neighbors : int, default=8
         Neighbours per point of the knn graph; either of two points makes the edge.
     radius : float, default=1.0
@@ -95,7 +98,7 @@ class LaplacianEigenmaps(Embedding):
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "graph": [StrOptions({"knn", "ball", "full", "l1"})],
+        "graph": [StrOptions({"knn", "ball", "full", "kernel", "l1"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "radius": [Interval(Real, 0, None, closed="neither")],
         "weights": [StrOptions({"heat", "binary"})],
@@ -130,13 +133,15 @@ class LaplacianEigenmaps(Embedding):
             W = knn_weights(X, self.n_neighbors, self.sigma_)
         elif self.graph == "ball":
             W = ball_weights(X, self.radius, self.sigma_)
-        elif self.graph == "full":
+        elif self.graph in DENSE:
             W = full_weights(X, self.sigma_)
+            if self.graph == "kernel":
+                np.fill_diagonal(W, 1)
         else:
             W = l1_weights(X)
             scale = W.data.mean() if W.nnz else 1.0
         W = connect_weights(W, X, self.sigma_, self.disconnected, scale)
-        self.eigenvalues_, Z = self._solve_dense(W) if self.graph == "full" else self._solve_sparse(W)
+        self.eigenvalues_, Z = self._solve_dense(W) if self.graph in DENSE else self._solve_sparse(W)
         self.extension_eigenvalues_ = 1 - self.eigenvalues_
         self._train = X
         return Z
@@ -166,8 +171,9 @@ class LaplacianEigenmaps(Embedding):
         :math:`\tilde K(x, x_i) = W(x, x_i) / \sum_j W(x, x_j)` with W the graph's weights as if x were one of
         its points, so that ``extension_kernel(x) @ embedding_ / extension_eigenvalues_`` are the coordinates of
         x. (With the symmetric normalisation of [3]_ the same formula gives the eigenvectors
-        :math:`D^{1/2} z`.) A training point gets back exactly its own coordinates from the knn, ball and full
-        graphs without added links; for that one coincident training point does not count as a neighbour.
+        :math:`D^{1/2} z`.) A training point gets back exactly its own coordinates from the knn, ball, full and
+        kernel graphs without added links; for that one coincident training point does not count as a neighbour,
+        except in the kernel graph.
 
         Parameters
         ----------
@@ -187,7 +193,8 @@ class LaplacianEigenmaps(Embedding):
         rounding = 1e-12 * ((X**2).sum(axis=1)[:, None] + (self._train**2).sum(axis=1))
         nearest = squared.argmin(axis=1)
         same = np.flatnonzero(squared[np.arange(len(X)), nearest] <= rounding[np.arange(len(X)), nearest])
-        squared[same, nearest[same]] = np.inf
+        if self.graph != "kernel":
+            squared[same, nearest[same]] = np.inf
         reach = squared.min(axis=1, keepdims=True)
         if self.graph == "knn":
             k = self.n_neighbors

@@ -9,7 +9,7 @@ from manifold_oos.numerics.eigen import AmbiguousEigenvectors
 from manifold_oos.numerics.graphs import knn_weights, l1_weights
 
 # A complete graph with equal weights has a single eigenvalue: any coordinates solve it.
-GRAPHS = [("knn", True), ("knn", False), ("ball", True), ("ball", False), ("full", True)]
+GRAPHS = [("knn", True), ("knn", False), ("ball", True), ("ball", False), ("full", True), ("kernel", True)]
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,8 @@ def weights(X, graph, heat):
         W[~(edges | edges.T)] = 0
     elif graph == "ball":
         W[squared > 0.8**2] = 0
+    elif graph == "kernel":
+        np.fill_diagonal(W, 1)
     return W
 
 
