@@ -21,6 +21,7 @@ from manifold_oos import datasets
 from manifold_oos.datasets.files import FileLoader
 from manifold_oos.docstrings import parse, summary
 from manifold_oos.experiment import config
+from manifold_oos.experiment.fields import listed
 from manifold_oos.extenders.base import Extender
 from manifold_oos.registry import KINDS, available
 
@@ -167,8 +168,8 @@ def type_words(annotation: Any) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         words = type_words(arguments[0])
-        listed = any(getattr(extra, "func", None) is config._listed for extra in arguments[1:])
-        return f"{words.removeprefix('list of ')} or a list of them" if listed else words
+        single = any(getattr(extra, "func", None) is listed for extra in arguments[1:])
+        return f"{words.removeprefix('list of ')} or a list of them" if single else words
     if origin is typing.Literal:
         return ", ".join(f"`{value}`" for value in arguments)
     if origin in (typing.Union, types.UnionType):
