@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs check clean
+.PHONY: demo test lint docs check reproduce reproduce-full clean
 
 demo: $(VENV)/.installed
 	$(BIN)/moos run configs/quickstart.yaml
@@ -21,6 +21,15 @@ docs: $(VENV)/.dev
 
 check: $(VENV)/.installed
 	$(BIN)/moos check
+
+# The papers' tables and figures that the data allow, with few repetitions; then docs/reproduction.md.
+reproduce: $(VENV)/.installed
+	$(BIN)/python scripts/reproduce.py
+
+# All repetitions and the whole grid, over days; stop and start it at will.
+reproduce-full: $(VENV)/.installed
+	$(BIN)/python scripts/reproduce.py --full
+	$(BIN)/moos run configs/grid/extenders.yaml configs/grid/all.yaml --skip-missing
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
