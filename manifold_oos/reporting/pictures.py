@@ -47,7 +47,8 @@ def gallery_output(output: Output, results: Results, group: list[Data], title: s
     experiment = results.experiment
     grid: list[list[Cloud]] = []
     sizes = []
-    for data in group:
+    present = [data for data in group if data.label not in results.absent]
+    for data in present or group:  # a row of empty panels only where nothing can be drawn: the notes say the rest
         arms = [
             name
             for name, arm in experiment.arms_of(data).items()
@@ -67,7 +68,7 @@ def gallery_output(output: Output, results: Results, group: list[Data], title: s
         if output.kind == "gallery":
             grid += _gallery_rows(output, clouds, points())
         else:
-            prefix = f"{data.label}: " if len(group) > 1 else ""
+            prefix = f"{data.label}: " if len(present) > 1 else ""
             panels = [replace(cloud, title=prefix + cloud.title) for cloud in clouds]
             width = output.columns if isinstance(output.columns, int) else len(panels)
             grid += [panels[start : start + width] for start in range(0, len(panels), width)]

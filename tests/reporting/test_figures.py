@@ -195,6 +195,18 @@ def test_cost_over_new_points_joins_data_sets():
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [30, 60])
 
 
+def test_absent_data_take_no_panels_beside_present_ones():
+    arms = {"A": {"embedding": {"name": "ltsa", "n_components": 2}, "batch": True}}
+    split = {"split": {"alternate": 2}}
+    data = [{"name": "teapot"} | split, {"name": "s_surface", "n_samples": 60} | split]
+    experiment = make_experiment(datasets=data, arms=arms)
+    for labels, panels in (({"teapot"}, ["A"]), ({"teapot", "s_surface"}, ["teapot: A", "s_surface: A"])):
+        results = Results(experiment, fake_rows({}), absent=dict.fromkeys(labels, "not found"))
+        ((_, figure),) = draw_output(Output(figure=6, kind="embedding"), results)
+        assert [ax.get_title() or ax.get_title("left") for ax in figure.axes] == panels
+        assert "teapot: data absent" in figure._supxlabel.get_text()
+
+
 def test_panels_of_points_wrap_and_have_equal_units():
     arms = {name: {"embedding": {"name": "ltsa", "n_components": 2}, "batch": True} for name in "ABCDE"}
     data = [{"name": "s_surface", "n_samples": 60, "split": {"alternate": 2}}]
