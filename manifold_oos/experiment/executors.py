@@ -3,11 +3,13 @@
 import os
 import signal
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +25,9 @@ RETRIES = 2
 AHEAD = 2
 #: How long a Dask scheduler may take to answer.
 CONNECT_SECONDS = 15
+#: How long to wait for a worker of it, and how often to send data that a dying worker did not take.
+WORKER_SECONDS = 120
+SCATTER_TRIES = 5
 
 
 class LostWorkerError(RuntimeError):
@@ -137,6 +142,13 @@ class LocalProcesses:
         self._folder.cleanup()
 
 
+@dataclass(frozen=True)
+class _Scattered:
+    """A value that was shared with a cluster, by its number."""
+
+    number: int
+
+
 class DaskCluster:
     """Workers of a Dask cluster, which retries the trials of lost ones.
 
@@ -165,22 +177,60 @@ class DaskCluster:
         except (OSError, ValueError, TimeoutError) as error:
             raise ConfigError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error
         self.workers = max(1, len(self._client.scheduler_info().get("workers", {})))
+        self._values: list[Any] = []
+        self._scattered: dict[int, Any] = {}
 
     def share(self, value: Any) -> Any:
-        """Scattered once; workers need neither the files nor a common disk."""
-        return self._client.scatter(value.load() if isinstance(value, DataRef) else value, hash=False)
+        """Scattered once, to every worker: they need neither files nor a common disk."""
+        self._values.append(value.load() if isinstance(value, DataRef) else value)
+        return _Scattered(len(self._values) - 1)
 
     def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
-        """Submit all, give results as they come."""
-        numbers: dict[Any, int] = {}
-        for i, (function, arguments) in enumerate(calls):
-            future = self._client.submit(function, *arguments, pure=False, retries=RETRIES)
-            numbers[future] = i
-        for future in self._distributed.as_completed(list(numbers), loop=self._client.loop):
-            i = numbers.pop(future)
-            error = future.exception() if future.status == "error" else None
-            yield i, future.result() if error is None else error
-            future.release()
+        """Submit all, give results as they come; what is lost with a worker's data is submitted again."""
+        waiting = list(range(len(calls)))
+        tries = [0] * len(calls)
+        while waiting:
+            numbers = {self._submit(calls[i]): i for i in waiting}
+            waiting = []
+            for future in self._distributed.as_completed(list(numbers), loop=self._client.loop):
+                i = numbers.pop(future)
+                tries[i] += 1
+                if future.status == "finished":
+                    yield i, future.result()
+                elif future.status == "error":
+                    yield i, future.exception()
+                elif tries[i] <= RETRIES:
+                    waiting.append(i)
+                else:
+                    yield i, LostWorkerError(f"the cluster lost it {tries[i]} times")
+                future.release()
+            if waiting:
+                self._scattered.clear()
+
+    def _submit(self, call: Call) -> Any:
+        function, arguments = call
+        given = [
+            {key: self._future(item) for key, item in argument.items()} if isinstance(argument, dict) else argument
+            for argument in arguments
+        ]
+        return self._client.submit(function, *given, pure=False, retries=RETRIES)
+
+    def _future(self, item: Any) -> Any:
+        """The future of a shared value; a scatter that meets a dying worker is tried again."""
+        if not isinstance(item, _Scattered):
+            return item
+        if item.number not in self._scattered:
+            value = self._values[item.number]
+            for attempt in range(SCATTER_TRIES):
+                try:
+                    self._client.wait_for_workers(1, timeout=WORKER_SECONDS)
+                    self._scattered[item.number] = self._client.scatter(value, hash=False, broadcast=True)
+                    break
+                except (OSError, KeyError) as error:
+                    if attempt == SCATTER_TRIES - 1:
+                        raise LostWorkerError(f"the cluster does not take the data ({error})") from error
+                    time.sleep(1)
+        return self._scattered[item.number]
 
     def close(self) -> None:
         """Give up what is still running; a cluster that was started here is stopped."""

@@ -137,7 +137,8 @@ def alignment_error(Y: Array, batch: Array) -> float:
         0 for equal configurations.
     """
     aligned, centred = procrustes(Y, batch, scale=False)
-    return float(np.linalg.norm(aligned - centred) / np.linalg.norm(centred))
+    size = float(np.linalg.norm(centred))
+    return float(np.linalg.norm(aligned - centred)) / size if size > 0 else float("nan")
 
 
 def alignment_statistic(Y: Array, batch: Array) -> float:
@@ -156,7 +157,8 @@ def alignment_statistic(Y: Array, batch: Array) -> float:
         0 for similar configurations.
     """
     aligned, centred = procrustes(Y, batch, scale=True)
-    return float(np.sum((aligned - centred) ** 2) / np.sum(centred**2))
+    size = float(np.sum(centred**2))
+    return float(np.sum((aligned - centred) ** 2)) / size if size > 0 else float("nan")
 
 
 def embedding_error(Y: Array, batch: Array, align: Literal["none", "signs", "procrustes"] = "signs") -> float:

@@ -1,20 +1,25 @@
 """One trial: a split and an embedding with everything that hangs off it; what a worker runs."""
 
 import json
+import sys
 import threading
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
+from manifold_oos import registry
 from manifold_oos.datasets.base import Dataset
 from manifold_oos.experiment.arms import Arm, Request, Result, as_json
+from manifold_oos.experiment.checks import KINDS
 from manifold_oos.experiment.grids import product
 from manifold_oos.experiment.selection import Choice, choose, divide
 from manifold_oos.experiment.splits import DataRef, Points, SplitRef, standardized
@@ -66,7 +71,10 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
     list of LineResult
         One per request, failed ones included.
     """
-    with _LOCK, threadpool_limits(1):
+    for request in job.requests:
+        for stage, method in request.stages.items():
+            registry.find(KINDS[stage], method["name"])  # what it imports is there when threads are limited
+    with _alone():
         try:
             points = _points(job.split, shared.get("data"))
             bench = Workbench(points, {key: _array(shared[key]) for key in job.batches})
@@ -77,7 +85,7 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
 
 def run_choice(split: SplitRef, request: Request, shared: Mapping[str, Any]) -> Choice:
     """Choose the parameters of an arm once for all repetitions, on the known points of one split."""
-    with _LOCK, threadpool_limits(1):
+    with _alone():
         return choose(request, _points(split, shared.get("data")))
 
 
@@ -100,11 +108,24 @@ def run_batch(data: DataRef, spec: Spec, seed: int, shared: Mapping[str, Any]) -
     ndarray of shape (n, n_components)
         In the order of the data set.
     """
-    with _LOCK, threadpool_limits(1):
+    with _alone():
         whole = _dataset(data, shared.get("data"))
         X = standardized(whole.X, whole.X)[0] if whole.standardize else whole.X
         coordinates: Array = fitted(spec.build(seed), X, whole.y).estimator.embedding_
         return coordinates
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One trial at a time in a process, with one thread of each BLAS and OpenMP library."""
+    with _LOCK, _controller(len(sys.modules)).limit(limits=1):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> ThreadpoolController:
+    """The libraries that are loaded; looking for them takes milliseconds, so only after new imports."""
+    return ThreadpoolController()
 
 
 def _line(request: Request, bench: Workbench) -> LineResult:

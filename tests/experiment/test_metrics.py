@@ -82,6 +82,10 @@ def test_a_constant_coordinate_is_no_division_by_zero():
     assert embedding_error(constant, Y[:5, :2]) == pytest.approx(2 / 5)
 
 
+def test_a_batch_in_one_point_cannot_be_aligned_with():
+    assert np.isnan(alignment_error(Y, np.ones_like(Y))) and np.isnan(alignment_statistic(Y, np.ones_like(Y)))
+
+
 def test_parameter_r2_is_that_of_linear_regression():
     parameters = {"arc_length": Y[:, 0] ** 2 + Y[:, 1], "width": Y[:, 2] + 1}
     truth = np.column_stack(list(parameters.values()))

@@ -25,6 +25,7 @@ def rich(small):
             "classifier": "fake_methods:NN",
         },
         "J": {"embedding": "fake_methods:Joint", "classifier": "fake_methods:NN"},
+        "D": {"embedding": "fake_methods:Deadly", "extender": "fake_methods:Shift", "classifier": "nn"},
         "K": {
             "embedding": "fake_methods:Slice",
             "extender": "fake_methods:Knowing",
@@ -48,7 +49,7 @@ def bits(frame):
     return frame.assign(value=[value.hex() for value in frame["value"]]).astype(str).to_csv()
 
 
-def test_same_bits_for_any_number_of_workers_and_for_dask(bench, rich):
+def test_same_bits_for_any_number_of_workers_and_for_dask_with_a_lost_one(bench, rich):
     pytest.importorskip("distributed")
     found = {}
     for name, options in {
@@ -57,9 +58,12 @@ def test_same_bits_for_any_number_of_workers_and_for_dask(bench, rich):
         "four": {"workers": 4},
         "dask": {"workers": 2, "scheduler": "local"},
     }.items():
+        if name == "dask":
+            (bench.folder / "deadly").touch()  # the arm D kills the first worker that meets it
         summary = bench.run(rich, out=name, **options)
         assert not summary.failed
         found[name] = bits(bench.rows(summary, out=name))
+    assert not (bench.folder / "deadly").exists()
     assert found["one"].count("\n") > 300
     assert found["one"] == found["two"] == found["four"] == found["dask"]
 
