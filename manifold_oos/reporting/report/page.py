@@ -24,7 +24,7 @@ from manifold_oos.reporting.render import LEGEND, latex
 from manifold_oos.reporting.report.blocks import Blocks
 from manifold_oos.reporting.report.charts import PALETTE, chart, curves, rank_diagram, rankings
 from manifold_oos.reporting.report.html import render
-from manifold_oos.reporting.report.viewer import how_to_keep, make_viewer
+from manifold_oos.reporting.report.viewer import first_look, how_to_keep, make_viewer
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.tables import Entry, Table, make_tables
 
@@ -144,6 +144,7 @@ class Page:
             "failures": failures(results),
             "viewer": None if crowded else viewer,
             "crowded": crowded,
+            "first": first_look(viewer, self.blocks) if viewer and not crowded else None,
             "keep": how_to_keep(experiment.name),
             "config": config_text(experiment),
             "environment": environment_of(place.folder),
@@ -187,7 +188,7 @@ class Page:
                     "title": curve.title or (f"{output.figure}: " * (output in asked) + words),
                     "kind": output.kind,
                     "panels": len(spec["panels"]),
-                    "arms": len(spec["arms"]),
+                    "arms": spec["arms"],
                     "notes": [note for note in curve.notes if note],
                 }
             )

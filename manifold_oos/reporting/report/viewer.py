@@ -60,6 +60,33 @@ def make_viewer(results: Results, blocks: Blocks) -> dict[str, Any] | None:
     return {"views": views, "datasets": shown, "notes": notes}
 
 
+def first_look(viewer: Mapping[str, Any], blocks: Blocks) -> dict[str, list[str]]:
+    """What the controls of a viewer offer before the script runs, so that nothing moves when it does.
+
+    Parameters
+    ----------
+    viewer : mapping
+        From :func:`make_viewer`, with a view or more.
+    blocks : Blocks
+        Of the page.
+
+    Returns
+    -------
+    dict of str to list of str
+        Data sets, arms and splits to choose from, axes and classes of the view that is shown first.
+    """
+    views = viewer["views"]
+    here = [view for view in views if view["dataset"] == views[0]["dataset"]]
+    shown = next((view for view in here if "steps" in view), here[0])
+    return {
+        "datasets": list(dict.fromkeys(view["dataset"] for view in views)),
+        "arms": list(dict.fromkeys([shown["arm"], *(view["arm"] for view in here)])),
+        "splits": [view["label"] for view in here if view["arm"] == shown["arm"]],
+        "axes": [f"y{i + 1}" for i in range(blocks.found[shown["known"]]["shape"][1])],
+        "classes": viewer["datasets"][shown["dataset"]]["classes"] if "new_labels" in shown else [],
+    }
+
+
 def _read(path: Path, *names: str) -> dict[str, NDArray]:
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in names or file.files}
@@ -128,8 +155,8 @@ def _view(
     view: dict[str, Any] = {
         "dataset": label,
         "arm": arm,
-        "split": f"{SIZE_NAMES[part.split.kind]} {size:g}, split {repetition}",
-        "selection": selection,
+        "label": f"{SIZE_NAMES[part.split.kind]} {size:g}, split {repetition}"
+        + (f", {selection}" if selection != FIXED else ""),
         "chosen": ", ".join(f"{path} = {_short(value)}" for path, value in chosen.items()),
         "other": bool(wanted) and wanted != chosen,
         "known": blocks.put(arrays["known"][:, :DIMENSIONS]),

@@ -49,20 +49,18 @@
       select.disabled = values.length < 2;
     }
 
-    label(view) { return view.selection === "fixed" ? view.split : `${view.split}, ${view.selection}`; }
-
     choose(changed) {
       this.stop();
       const { dataset, arm, split } = this.controls;
       const here = this.spec.views.filter((view) => view.dataset === dataset.value);
       if (changed === "dataset") {
-        const first = !arm.value, moving = here.find((view) => view.steps);
+        const first = !this.view, moving = here.find((view) => view.steps);
         this.fill("arm", [...new Set(here.map((view) => view.arm))]);
         if (first && moving) arm.value = moving.arm;
       }
       const mine = here.filter((view) => view.arm === arm.value);
-      if (changed !== "split") this.fill("split", mine.map((view) => this.label(view)));
-      this.view = mine.find((view) => this.label(view) === split.value);
+      if (changed !== "split") this.fill("split", mine.map((view) => view.label));
+      this.view = mine.find((view) => view.label === split.value);
       this.about = this.spec.datasets[this.view.dataset];
       this.known = block(this.view.known);
       this.fresh = block(this.view.new);
@@ -184,7 +182,7 @@
       ];
       ["new, not taken in yet", "new", "training", "wrong label", "chosen point"].forEach((name, i) => { drawn[i].name = name; });
       drawn[3].hoverinfo = drawn[4].hoverinfo = "skip";
-      const revision = `${this.view.dataset} ${this.view.arm} ${this.label(this.view)} ${axes}`;
+      const revision = `${this.view.dataset} ${this.view.arm} ${this.view.label} ${axes}`;
       const range = axes.map((column) => this.range(column));
       const titled = (i, more) => axis(`y${axes[i] + 1}`, { range: range[i], ...more });
       const plain = { showticklabels: false, zeroline: false };
