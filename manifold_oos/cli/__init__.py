@@ -73,4 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MoosError as error:
         click.echo(f"moos: {error}", err=True)
         sys.exit(2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        click.echo(f"moos: {error.filename}: cannot be read or written ({error.strerror})", err=True)
+        sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)

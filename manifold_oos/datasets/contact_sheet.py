@@ -53,8 +53,11 @@ def contact_sheet(data: Dataset, path: Path, *, columns: int = 12, rows: int = 2
         draw.text((GAP, top + tile[1] // 2 - 8), label[:18], fill="black", font=font)
         for column, index in enumerate(members):
             sheet.paste(_tile(data.X[index], data.image_shape, tile), (LABEL + column * (tile[0] + GAP), top))
-    with atomic(path) as stream:
-        sheet.save(stream, format="PNG")
+    try:
+        with atomic(path) as stream:
+            sheet.save(stream, format="PNG")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from error
     return path
 
 

@@ -10,7 +10,6 @@ import pooch
 import requests
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from manifold_oos import datasets
 from manifold_oos.datasets.cache import remove_leftovers
 from manifold_oos.datasets.files import FileLoader, download_dir, search_path
 from manifold_oos.datasets.sources import PartsSource, open_source
@@ -19,28 +18,6 @@ from manifold_oos.errors import DataError
 
 RETRIES = 3
 TIMEOUT = 30
-
-
-def ensure(
-    name: str, *, variant: str | None = None, data_dir: str | Path | None = None, offline: bool | None = None
-) -> None:
-    """Make sure that a data set is there before work starts: download it if it is missing and free.
-
-    Parameters
-    ----------
-    name : str
-        A data set; those that are generated are always there.
-    variant : str, optional
-        Its default when None.
-    data_dir : path, optional
-        Folder to look in first.
-    offline : bool, optional
-        Do not download; the default is whether ``MOOS_OFFLINE=1``.
-    """
-    loader = datasets.find(name)
-    if issubclass(loader, FileLoader):
-        full = loader.check({} if variant is None else {"variant": variant})
-        loader(data_dir=data_dir, offline=offline).found(full["variant"])
 
 
 def download(
@@ -71,9 +48,15 @@ def download(
     if copy is None or offline:
         raise DataError(missing(loader, variant, data_dir=data_dir))
     target = download_dir()
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        staging_folder = tempfile.TemporaryDirectory(dir=target, prefix=".part-")
+    except OSError as error:
+        raise DataError(
+            f"{target}: cannot be written ({error.strerror}); set MOOS_CACHE to another folder"
+        ) from error
     remove_leftovers(target)
-    with tempfile.TemporaryDirectory(dir=target, prefix=".part-") as staging:
+    with staging_folder as staging:
         hashes = copy.sha256 or [None] * len(copy.files)
         try:
             files = [
@@ -83,7 +66,8 @@ def download(
             if not copy.sha256:
                 _check_content(loader, variant, copy, files)
         except DataError as error:
-            raise DataError(f"download failed: {error}. {missing(loader, variant, data_dir=data_dir)}") from error
+            by_hand = missing(loader, variant, data_dir=data_dir, by_hand=True)
+            raise DataError(f"download failed: {error}. {by_hand}") from error
         return [file.replace(target / file.name) for file in files]
 
 
@@ -106,7 +90,9 @@ def free_copy(loader: type[FileLoader], variant: str) -> Copy | None:
     return next((copy for copy in copies if copy.urls), None)
 
 
-def missing(loader: type[FileLoader], variant: str, *, data_dir: str | Path | None = None) -> str:
+def missing(
+    loader: type[FileLoader], variant: str, *, data_dir: str | Path | None = None, by_hand: bool = False
+) -> str:
     """One line for a variant that is not there: where it was looked for, how to get it, what to try meanwhile.
 
     Parameters
@@ -117,6 +103,8 @@ def missing(loader: type[FileLoader], variant: str, *, data_dir: str | Path | No
         One of its variants.
     data_dir : path, optional
         The folder that was asked for.
+    by_hand : bool
+        Whether the download by the command was tried already.
 
     Returns
     -------
@@ -126,7 +114,8 @@ def missing(loader: type[FileLoader], variant: str, *, data_dir: str | Path | No
     known, copy = loader.spec(), free_copy(loader, variant)
     name = " + ".join((copy or known.variants[variant].copies[0]).files)
     if copy is not None:
-        how = f"get {name} with moos data get {loader.name} --variant {variant} or from {' '.join(copy.urls)}"
+        command = "" if by_hand else f"with moos data get {loader.name} --variant {variant} or "
+        how = f"get {name} {command}from {copy.urls[0] if len(copy.urls) == 1 else known.page}"
     else:
         how = f"get {name} from {known.page}" + (f" ({known.form})" if known.form else "")
     places = ", ".join(str(place) for place in search_path(data_dir))

@@ -17,7 +17,7 @@ from manifold_oos.errors import DataError
 MAX_MEMBERS = 200_000
 MAX_MEMBER = 1 << 26
 MAX_TOTAL = 1 << 33
-"""Members, bytes of one, bytes of all when unpacked: several times the largest known set."""
+"""Wanted members, bytes of one, bytes of all when unpacked: several times the largest known set."""
 
 GZIP = b"\x1f\x8b"
 DAMAGE = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile, tarfile.TarError)
@@ -87,9 +87,10 @@ class Source(ABC):
         total = count = 0
         try:
             for name, size, content in self._members(wanted):
-                count, total = count + 1, total + size
-                self._check(name, size, count, total)
+                self._check_path(name)
                 if wanted(name):
+                    count, total = count + 1, total + size
+                    self._check_size(name, size, count, total)
                     try:
                         data = content()
                     except DAMAGE as error:
@@ -103,10 +104,12 @@ class Source(ABC):
         except DAMAGE as error:
             raise DataError(f"{self.path}: truncated or damaged ({_reason(error)}); get the file again") from error
 
-    def _check(self, name: str, size: int, count: int, total: int) -> None:
+    def _check_path(self, name: str) -> None:
         path = PurePosixPath(name.replace("\\", "/"))
         if path.is_absolute() or ".." in path.parts or re.match("[A-Za-z]:", name):
             raise DataError(f"{self.where(name)}: the member's path leaves the archive; do not trust this file")
+
+    def _check_size(self, name: str, size: int, count: int, total: int) -> None:
         if size > MAX_MEMBER:
             raise DataError(f"{self.where(name)}: {size} bytes unpacked are more than {MAX_MEMBER}")
         if count > MAX_MEMBERS or total > MAX_TOTAL:

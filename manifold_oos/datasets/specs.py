@@ -1,11 +1,12 @@
 """What ``datasets/*.yaml`` say of the data sets that live in files: where they come from and what to expect."""
 
 from functools import cache
-from pathlib import Path
 from typing import Annotated
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
+
+from manifold_oos.resources import shipped
 
 Address = Annotated[str, Field(pattern=r"^(https://|http://127\.0\.0\.1:)")]
 """https, or a server of this machine's own, which tests use."""
@@ -60,13 +61,6 @@ class Spec(_Strict):
     variants: dict[str, Variant]
 
 
-def folder() -> Path:
-    """Where the YAML files are: in the installed package, or beside it in a work tree."""
-    package = Path(__file__).parents[1]
-    installed = package / "_datasets"
-    return installed if installed.is_dir() else package.parent / "datasets"
-
-
 @cache
 def spec(name: str) -> Spec:
     """What is known of a data set.
@@ -81,4 +75,4 @@ def spec(name: str) -> Spec:
     Spec
         The content of ``datasets/<name>.yaml``.
     """
-    return Spec.model_validate(yaml.safe_load((folder() / f"{name}.yaml").read_text(encoding="utf-8")))
+    return Spec.model_validate(yaml.safe_load((shipped("datasets") / f"{name}.yaml").read_text(encoding="utf-8")))

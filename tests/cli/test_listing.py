@@ -96,6 +96,18 @@ def test_check_of_ones_own_method_names_the_broken_promise(tmp_path):
     assert "✓ New points get finite coordinates" in result.stdout
 
 
+def test_a_file_that_cannot_be_read_or_written_is_one_line(monkeypatch, capsys):
+    def full(kind):
+        raise OSError(28, "No space left on device", "results/table.csv")
+
+    monkeypatch.setattr("manifold_oos.cli.listing.catalogue", full)
+    with pytest.raises(SystemExit) as stop:
+        main(["list", "configs"])
+    assert stop.value.code == 2
+    message = "moos: results/table.csv: cannot be read or written (No space left on device)\n"
+    assert capsys.readouterr().err == message
+
+
 def test_version():
     from manifold_oos import __version__
 

@@ -109,9 +109,18 @@ def test_sixteen_bits_are_refused(make, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["zip", "tgz"])
-def test_archive_bomb_in_a_member_that_is_not_even_wanted(form, good, make, tmp_path):
-    getattr(make, form)(tmp_path / f"coil-20-proc.{form}", good | {"big.bin": bytes(sources.MAX_MEMBER + 1)})
-    fails("coil20", "big.bin: .*more than", tmp_path)
+def test_archive_bomb_in_a_wanted_member(form, good, make, tmp_path):
+    getattr(make, form)(tmp_path / f"coil-20-proc.{form}", good | {OBJ.format(3, 1): bytes(sources.MAX_MEMBER + 1)})
+    fails("coil20", r"obj3__1\.png: .*more than", tmp_path)
+
+
+@pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_MEMBER", "MAX_TOTAL"])
+@pytest.mark.parametrize("form", ["zip", "tgz", "folder"])
+def test_members_that_are_not_wanted_may_be_many_and_large(form, limit, good, make, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, limit, len(good) if limit == "MAX_MEMBERS" else sum(map(len, good.values())))
+    members = good | {f"coil-20-proc/video{i}.mp4": bytes(10_000) for i in range(9)}
+    getattr(make, form)(tmp_path / ("" if form == "folder" else f"coil-20-proc.{form}"), members)
+    assert len(load("coil20", data_dir=tmp_path)) == len(good)
 
 
 @pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_TOTAL"])

@@ -122,6 +122,50 @@ def test_show_with_a_wrong_option(setting, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.fixture
+def nowhere(tmp_path):
+    """A path below a file, where nobody can write."""
+    (tmp_path / "file").write_text("")
+    return tmp_path / "file" / "below"
+
+
+def test_show_where_nothing_can_be_written(nowhere, capsys):
+    assert moos("show", "digits", "--out", nowhere / "sheet.png") == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert f"{nowhere / 'sheet.png'}: cannot be written" in message
+
+
+def test_a_cache_that_cannot_be_written_slows_but_does_not_stop(nowhere, make, tmp_path, monkeypatch):
+    monkeypatch.setenv("MOOS_CACHE", str(nowhere))
+    make.zip(tmp_path / "coil-20-proc.zip", {"coil-20-proc/obj1__0.png": make.picture(1)})
+    sheet = tmp_path / "sheet.png"
+    assert moos("show", "coil20", "--data-dir", tmp_path, "--out", sheet) == 0
+    assert sheet.is_file()
+
+
+def test_get_into_a_cache_that_cannot_be_written(nowhere, monkeypatch, capsys):
+    monkeypatch.setenv("MOOS_CACHE", str(nowhere))
+    monkeypatch.delenv("MOOS_OFFLINE", raising=False)
+    assert moos("get", "coil20") == 2
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "cannot be written" in message
+    assert "MOOS_CACHE" in message
+
+
+def test_interrupt_leaves_nothing(make, tmp_path, monkeypatch, capsys):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    make.zip(tmp_path / "coil-20-proc.zip", {"coil-20-proc/obj1__0.png": make.picture(1)})
+    monkeypatch.setattr(Image.Image, "save", interrupted)
+    sheet = tmp_path / "out" / "sheet.png"
+    assert moos("show", "coil20", "--data-dir", tmp_path, "--out", sheet) == 130
+    assert capsys.readouterr().err.strip() == "moos: interrupted"
+    assert list(sheet.parent.iterdir()) == []
+
+
 def dataset(X, y, shape, **more):
     classes = () if y is None else tuple(f"class{i}" for i in range(max(y) + 1))
     facts = {"name": "tiny", "variant": "default", "fingerprint": "0"}

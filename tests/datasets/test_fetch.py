@@ -128,6 +128,7 @@ def test_connection_that_always_breaks(known, server, describe):
         load("coil20")
     assert "\n" not in str(error.value)
     assert "built-in turntable" in str(error.value)
+    assert "moos data get" not in str(error.value)
     assert len(server.requests) == 1 + fetch.RETRIES
     assert in_downloads() == []
 
@@ -196,14 +197,6 @@ def test_offline_never_asks(how, server, describe, monkeypatch):
     with pytest.raises(DataError, match=r"^coil20 \(png\): not found in"):
         load("coil20", offline=True if how == "argument" else None)
     assert server.requests == []
-
-
-def test_ensure_fetches_what_is_missing_and_knows_generated_sets(server, describe):
-    describe()
-    fetch.ensure("coil20")
-    fetch.ensure("coil20", variant="png", offline=True)
-    fetch.ensure("swiss_roll", offline=True)
-    assert len(server.requests) == 1
 
 
 def test_addresses_must_be_https():

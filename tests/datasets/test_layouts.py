@@ -6,7 +6,8 @@ import scipy.io
 
 from manifold_oos.datasets import available, load
 from manifold_oos.datasets.files import FileLoader
-from manifold_oos.datasets.specs import folder, spec
+from manifold_oos.datasets.specs import spec
+from manifold_oos.resources import shipped
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -294,7 +295,7 @@ def test_search_order(make, tmp_path, monkeypatch):
         load("coil20", data_dir=places[0])
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in folder().glob("*.yaml")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in shipped("datasets").glob("*.yaml")))
 def test_descriptions_fit_the_loaders(name):
     loader = available()[name]
     assert issubclass(loader, FileLoader)
@@ -308,4 +309,4 @@ def test_descriptions_fit_the_loaders(name):
 
 def test_every_file_loader_has_a_description():
     named = {name for name, loader in available().items() if issubclass(loader, FileLoader)}
-    assert named == {path.stem for path in folder().glob("*.yaml")}
+    assert named == {path.stem for path in shipped("datasets").glob("*.yaml")}
