@@ -152,6 +152,7 @@ def workplace(tmp_path, monkeypatch, results) -> Iterator[Path]:
     (tmp_path / "results").symlink_to(results)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("MOOS_DATA", raising=False)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     before = set(sys.modules)
     yield tmp_path

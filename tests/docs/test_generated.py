@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from manifold_oos.experiment.loading import load_config
+from manifold_oos.experiment.runner import run_experiment
+from manifold_oos.experiment.store import Store
 from manifold_oos.registry import KINDS, available
+from manifold_oos.reporting.locate import locate
+from manifold_oos.reporting.outputs import collect
+from manifold_oos.reporting.reduce import reduce_experiment
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,14 +112,27 @@ def test_the_readme_s_table_comes_from_the_store(tmp_path, monkeypatch, capsys):
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     assert "| NN |" in text and "kNN" not in text and "Table 9" in text and "2 random splits" in text
     assert "python scripts/readme_table.py tiny.yaml --arms NN\n" in text
-    from manifold_oos.reporting.locate import locate
-
     cells = locate("tiny.yaml").collect().cells
     expected = cells[(cells["arm"] == "NN") & (cells["metric"] == "misclassification_rate")]["mean"]
     assert len(expected) == 2 and all(f"{mean:.2f} ±" in text for mean in expected)
     assert tool.main(arguments) == 0
     assert Path("README.md").read_text() == text
     assert "0 lines computed" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_the_tutorial_s_numbers_are_those_of_the_quick_start(tmp_path):
+    arms = ["NN", "SVM", "RBF", "LLE"]
+    part = reduce_experiment(load_config(ROOT / "configs" / "quickstart.yaml"), datasets=["digits"], arms=arms)
+    summary = run_experiment(part, tmp_path, 1)
+    with Store(tmp_path) as store:
+        cells = collect(part, store, plan=summary.plan).cells
+    cells = cells[cells["metric"] == "misclassification_rate"].sort_values("size")
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    for arm in arms:
+        shown = re.search(rf"^ {arm} +fixed +([\d.]+) ± [\d.]+ +([\d.]+) ±", text, re.MULTILINE)
+        assert [float(mean) for mean in shown.groups()] == pytest.approx(
+            cells[cells["arm"] == arm]["mean"].tolist(), abs=0.2
+        )
 
 
 def test_a_readme_without_markers_is_an_error(tmp_path):
