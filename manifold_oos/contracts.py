@@ -81,6 +81,7 @@ def embedding_shape(method: Embedding) -> None:
     """``embedding_`` has a finite row for each training point and n_components columns."""
     X, y, _, _ = sample()
     Y = method.fit(X, y).embedding_
+    assert isinstance(Y, np.ndarray), f"embedding_ is {type(Y).__name__}; _fit must return the coordinates"
     assert Y.shape == (len(X), method.n_components), f"embedding_ has shape {Y.shape}"
     assert np.isfinite(Y).all(), "embedding_ has values that are not finite"
 
@@ -328,6 +329,6 @@ def checks_for(cls: type) -> tuple[Check, ...]:
     'embedding_shape'
     """
     for base, checks in CHECKS.items():
-        if issubclass(cls, base):
+        if isinstance(cls, type) and issubclass(cls, base):
             return checks
-    raise ValueError(f"{cls.__name__} derives from none of Embedding, Extender, Classifier")
+    raise ValueError(f"{getattr(cls, '__name__', cls)} derives from none of Embedding, Extender, Classifier")

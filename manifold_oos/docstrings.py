@@ -2,7 +2,12 @@
 
 import inspect
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manifold_oos.datasets.base import Loader
 
 SECTION = re.compile(r"^(?P<title>[A-Z][A-Za-z ]+)\n-{3,}\n", re.MULTILINE)
 
@@ -69,26 +74,11 @@ def parse(cls: type) -> Documentation:
     >>> [parameter.name for parameter in parse(find("extenders", "lvm")).parameters]
     ['n_neighbors', 'beta']
     """
-    text = inspect.getdoc(cls) or ""
-    pieces = SECTION.split(text)
-    sections = dict(zip(pieces[1::2], (piece.strip("\n") for piece in pieces[2::2]), strict=True))
-    signature = inspect.signature(cls).parameters
-    parameters = []
-    for head, body in re.findall(
-        r"^(\S.*)\n((?:[ \t]+.*\n?|\n)*)", sections.get("Parameters", "") + "\n", re.MULTILINE
-    ):
-        names, _, kind = head.partition(" : ")
-        for name in names.split(", "):
-            default = signature[name].default if name in signature else inspect.Parameter.empty
-            parameters.append(
-                Parameter(
-                    name=name,
-                    type=re.sub(r",? default=.*$", "", kind),
-                    default="" if default is inspect.Parameter.empty else repr(default),
-                    text=" ".join(body.split()),
-                )
-            )
-    first, _, prose = pieces[0].partition("\n\n")
+    opening, sections = _sections(cls)
+    signature = inspect.signature(cls).parameters.items()
+    defaults = {name: value.default for name, value in signature if value.default is not value.empty}
+    parameters = _parameters(sections.get("Parameters", ""), defaults)
+    first, _, prose = opening.partition("\n\n")
     return Documentation(
         summary=" ".join(first.split()),
         prose=prose.strip(),
@@ -96,3 +86,55 @@ def parse(cls: type) -> Documentation:
         references=sections.get("References", ""),
         sections=sections,
     )
+
+
+def options(loader: "type[Loader]") -> tuple[Parameter, ...]:
+    """Every option of a data set with its default.
+
+    Parameters
+    ----------
+    loader : type
+        Its loader, whose ``read`` documents the set's own options; ``datasets.load`` documents the common ones.
+
+    Returns
+    -------
+    tuple of Parameter
+        Its own first.
+
+    Examples
+    --------
+    >>> from manifold_oos.datasets import find
+    >>> [option.name for option in options(find("swiss_roll"))]
+    ['n_samples', 'noise', 'seed', 'normalize', 'random_projection']
+    """
+    from manifold_oos import datasets
+
+    defaults = loader.defaults()
+    if len(loader.variants) == 1:
+        del defaults["variant"]
+    common = _parameters(_sections(datasets.load)[1]["Other Parameters"], defaults)
+    own = _parameters(_sections(loader.read)[1].get("Parameters", ""), defaults)
+    documented = {option.name: option for option in own if option.name != "variant"}
+    documented |= {option.name: option for option in common if option.name not in documented}
+    return tuple(option for name, option in documented.items() if name in defaults)
+
+
+def _sections(thing: object) -> tuple[str, dict[str, str]]:
+    """What stands before the first section of a docstring, and the sections by title."""
+    pieces = SECTION.split(inspect.getdoc(thing) or "")
+    return pieces[0], dict(zip(pieces[1::2], (piece.strip("\n") for piece in pieces[2::2]), strict=True))
+
+
+def _parameters(section: str, defaults: Mapping[str, Any]) -> list[Parameter]:
+    """The entries of a section, with the defaults that are known."""
+    return [
+        Parameter(
+            name=name,
+            type=re.sub(r",? default=.*$", "", kind),
+            default=repr(defaults[name]) if name in defaults else "",
+            text=" ".join(body.split()),
+        )
+        for head, body in re.findall(r"^(\S.*)\n((?:[ \t]+.*\n?|\n)*)", section + "\n", re.MULTILINE)
+        for names, _, kind in [head.partition(" : ")]
+        for name in names.split(", ")
+    ]

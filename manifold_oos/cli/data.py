@@ -1,6 +1,7 @@
 """``moos data``: what data sets there are, how to get them, whether they are right, and what they look like."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,11 @@ def data() -> None:
 @click.option("--json", "as_json", is_flag=True, help="For a program to read.")
 def list_(data_dir: Path | None, as_json: bool) -> None:
     """List the data sets: how many samples and classes, the licence, and where they were found."""
-    rows = [row for loader in datasets.available().values() for row in _rows(loader, data_dir)]
+    rows = [
+        {"name": name, "variant": variant, **asdict(loader(data_dir=data_dir, offline=True).listed(variant))}
+        for name, loader in datasets.available().items()
+        for variant in loader.variants
+    ]
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -116,28 +121,6 @@ def show(
     loaded = datasets.load(name, data_dir=data_dir, **options)
     path = contact_sheet(loaded, out or Path(f"{loaded.name}.png"), columns=columns, rows=rows)
     click.echo(f"{loaded.name} ({loaded.variant}): {len(loaded)} samples, {loaded.n_classes} classes: {path}")
-
-
-def _rows(loader: Any, data_dir: Path | None) -> list[dict[str, Any]]:
-    if not issubclass(loader, FileLoader):
-        found = "your own" if "path" in loader.defaults() else "built in"
-        return [{**dict.fromkeys(COLUMNS), "name": loader.name, "found": found}]
-    rows = []
-    for variant, expected in loader.spec().variants.items():
-        found = loader(data_dir=data_dir, offline=True).locate(variant)
-        size = (expected.copies[0] if found is None else found.copy).size
-        rows.append(
-            {
-                "name": loader.name,
-                "variant": variant,
-                "samples": expected.samples,
-                "classes": expected.classes,
-                "size": None if size is None else f"{size[0]}×{size[1]}",
-                "licence": loader.spec().licence,
-                "found": "absent" if found is None else str(found.source.path),
-            }
-        )
-    return rows
 
 
 def _verdict(raw: Raw, expected: Variant, found: Found) -> str:

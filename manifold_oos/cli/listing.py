@@ -2,11 +2,17 @@
 
 import json
 import traceback
+from dataclasses import asdict, replace
 from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from manifold_oos.errors import ConfigError
+
+if TYPE_CHECKING:
+    from manifold_oos.datasets.base import Loader
+    from manifold_oos.docstrings import Documentation
 
 LISTS = ("datasets", "embeddings", "extenders", "classifiers", "metrics", "configs")
 
@@ -41,30 +47,31 @@ def describe(name: str, as_json: bool, check: bool) -> None:
     moos describe extenders/lle                    where a bare name is ambiguous
     moos describe --check mypackage.module:Class   does my own method keep the contract?
     """
-    from manifold_oos.docstrings import parse
-
-    kind, cls = resolve(name)
+    kind, thing = resolve(name)
     if check:
-        run_checks(name, cls)
+        run_checks(name, thing)
         return
-    documentation = parse(cls)
+    documentation = document(kind, thing)
     if as_json:
-        parameters = [vars(parameter) for parameter in documentation.parameters]
-        entry = {"kind": kind, "name": name, "summary": documentation.summary, "prose": documentation.prose}
-        click.echo(json.dumps(entry | {"parameters": parameters, "references": documentation.references}, indent=2))
+        entry: dict[str, Any] = {"kind": kind, "name": name}
+        entry |= {"summary": documentation.summary, "prose": documentation.prose}
+        entry |= {"parameters": [vars(parameter) for parameter in documentation.parameters]}
+        entry |= {"references": documentation.references}
+        entry |= {"variants": variants(thing)} if kind == "datasets" else {}
+        click.echo(json.dumps(entry, indent=2, ensure_ascii=False))
         return
     click.echo(f"{name} ({kind}): {documentation.summary}\n")
     if documentation.prose:
         click.echo(documentation.prose + "\n")
     if documentation.parameters:
-        click.echo("Parameters")
+        click.echo("Options" if kind == "datasets" else "Parameters")
         for parameter in documentation.parameters:
-            default = f" = {parameter.default}" if parameter.default else ""
+            default = f" = {parameter.default}" if parameter.default not in ("", "''") else ""
             click.echo(f"  {parameter.name}{default}  ({parameter.type})")
             click.echo(
                 click.wrap_text(parameter.text, width=96, initial_indent="      ", subsequent_indent="      ")
             )
-    extra = notes(kind, cls)
+    extra = notes(kind, thing)
     if extra:
         click.echo("\n" + extra)
     if documentation.references:
@@ -102,7 +109,49 @@ def catalogue(kind: str) -> dict[str, str]:
     return {name: summary(cls) for name, cls in registry.available(kind).items()}
 
 
-def resolve(name: str) -> tuple[str, type]:
+def document(kind: str, thing: Any) -> "Documentation":
+    """What the docstrings say of a data set, method or metric.
+
+    Parameters
+    ----------
+    kind : str
+        Its kind.
+    thing : type or Metric
+        From :func:`resolve`.
+
+    Returns
+    -------
+    Documentation
+        With the options of a data set as parameters.
+    """
+    from manifold_oos.docstrings import Documentation, options, parse
+
+    if kind == "metrics":
+        return Documentation(thing.description, f"The {thing.better} the better. Needs: {thing.needs}.")
+    return replace(parse(thing), parameters=options(thing)) if kind == "datasets" else parse(thing)
+
+
+def variants(loader: "type[Loader]") -> dict[str, dict[str, Any]]:
+    """What is known of each variant of a data set.
+
+    Parameters
+    ----------
+    loader : type
+        The data set.
+
+    Returns
+    -------
+    dict of str to dict
+        Description, samples, classes, size, licence and where it was found, by variant.
+    """
+    instance = loader(offline=True)
+    return {
+        variant: {"description": text, **asdict(instance.listed(variant))}
+        for variant, text in loader.variants.items()
+    }
+
+
+def resolve(name: str) -> tuple[str, Any]:
     """The kind and class behind ``name``, ``kind/name`` or ``package.module:Class``.
 
     Parameters
@@ -114,16 +163,17 @@ def resolve(name: str) -> tuple[str, type]:
     -------
     kind : str
         Its kind.
-    cls : type
-        The class.
+    thing : type or Metric
+        The class; of a metric, its description.
     """
     from manifold_oos import datasets, registry
+    from manifold_oos.experiment.metrics import METRICS
 
     if ":" in name:
         cls = registry.import_class(name)
-        return "method", cls
-    everything: dict[str, dict[str, type]] = {kind: registry.available(kind) for kind in registry.KINDS}
-    everything["datasets"] = dict(datasets.available())
+        return kind_of(cls), cls
+    everything: dict[str, dict[str, Any]] = {kind: registry.available(kind) for kind in registry.KINDS}
+    everything |= {"datasets": dict(datasets.available()), "metrics": dict(METRICS)}
     wanted_kind, _, bare = name.rpartition("/")
     hits = [
         (kind, classes[bare])
@@ -144,15 +194,37 @@ def resolve(name: str) -> tuple[str, type]:
     raise ConfigError(f"{name}: nothing has this name; {hint}")
 
 
-def notes(kind: str, cls: type) -> str:
-    """Facts that the class attributes tell: what an extender supports, which variants a data set has.
+def kind_of(cls: type) -> str:
+    """The kind of a class of one's own, told by its base.
+
+    Parameters
+    ----------
+    cls : type
+        Any class.
+
+    Returns
+    -------
+    str
+        A kind of LISTS, or ``class`` where it follows no contract.
+    """
+    from manifold_oos.classifiers.base import Classifier
+    from manifold_oos.datasets.base import Loader
+    from manifold_oos.embeddings.base import Embedding
+    from manifold_oos.extenders.base import Extender
+
+    bases = {"embeddings": Embedding, "extenders": Extender, "classifiers": Classifier, "datasets": Loader}
+    return next((kind for kind, base in bases.items() if issubclass(cls, base)), "class")
+
+
+def notes(kind: str, thing: Any) -> str:
+    """Facts that docstrings do not tell: what an extender supports, a data set's variants, licence and source.
 
     Parameters
     ----------
     kind : str
-        The kind of the class.
-    cls : type
-        The class.
+        The kind of the thing.
+    thing : type or Metric
+        From :func:`resolve`.
 
     Returns
     -------
@@ -160,21 +232,30 @@ def notes(kind: str, cls: type) -> str:
         Lines, or nothing.
     """
     from manifold_oos import registry
-    from manifold_oos.extenders.base import Extender
+    from manifold_oos.datasets.files import FileLoader
 
     lines = []
-    if issubclass(cls, Extender):
+    if kind == "extenders":
         embeddings = registry.available("embeddings")
-        supported = [name for name, embedding in embeddings.items() if cls.supports(embedding)]
+        supported = [name for name, embedding in embeddings.items() if thing.supports(embedding)]
         lines.append(
             "Extends: " + ("every embedding" if len(supported) == len(embeddings) else ", ".join(supported))
         )
-    for variant, text in getattr(cls, "variants", {}).items():
-        lines.append(f"Variant {variant}: {text}")
+    if kind == "datasets":
+        known = variants(thing)
+        for variant, facts in known.items():
+            numbers = [f"{facts[key]} {key}" for key in ("samples", "classes") if facts[key]]
+            if numbers:
+                numbers += [facts[key] for key in ("size", "found") if facts[key]]
+                lines.append(f"Variant {variant}: {facts['description']} ({', '.join(numbers)})")
+        licences = dict.fromkeys(facts["licence"] for facts in known.values() if facts["licence"])
+        lines += [f"Licence: {licence}" for licence in licences]
+    if kind == "datasets" and issubclass(thing, FileLoader):
+        lines.append(f"Page: {thing.spec().page}" + (f" ({thing.spec().form})" if thing.spec().form else ""))
     return "\n".join(lines)
 
 
-def run_checks(name: str, cls: type) -> None:
+def run_checks(name: str, cls: Any) -> None:
     """Run the contract checks of a class and say which hold; exit code 1 when one does not.
 
     Parameters

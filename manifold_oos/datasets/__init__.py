@@ -52,8 +52,29 @@ def load(
     offline : bool, optional
         Do not download a missing set that is free to download; the default is whether ``MOOS_OFFLINE=1``.
     **options
-        ``variant``, ``classes`` (number or list), ``per_class``, ``gray``, ``size`` (width, height), ``resample``,
-        ``normalize``, ``random_projection``, ``seed``, and the set's own (``moos describe NAME``).
+        Those below, as far as they make sense for the set, and the set's own (``moos describe NAME``).
+
+    Other Parameters
+    ----------------
+    variant : str
+        Which of the set's variants; they never stand in for each other.
+    classes : int or list, optional
+        The first so many classes, or a list of class names and positions (from 0).
+    per_class : int, optional
+        The first so many samples of each class.
+    gray : bool, default=False
+        Grey instead of colour, before resizing.
+    size : (width, height), optional
+        Images are resized to it; one number for a square.
+    resample : {"lanczos", "box", "bicubic", "nearest"}, default="lanczos"
+        How images are resized.
+    normalize : {"none", "unit", "standard"}, default="none"
+        ``unit``: rows of length 1; ``standard``: each feature with mean 0 and deviation 1, fitted on the training
+        part of each split.
+    random_projection : int, optional
+        Dimension of a Gaussian random projection, drawn from the seed.
+    seed : int, default=0
+        Draws the random projection.
 
     Returns
     -------

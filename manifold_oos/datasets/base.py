@@ -22,7 +22,7 @@ from manifold_oos.datasets import cache as arrays
 from manifold_oos.datasets.preprocess import COMMON, ROW_OPTIONS, checked, features, image_shape, select
 from manifold_oos.errors import ConfigError, DataError
 
-__all__ = ["COMMON", "ROW_OPTIONS", "Dataset", "Loader", "Raw"]
+__all__ = ["COMMON", "ROW_OPTIONS", "Dataset", "Listing", "Loader", "Raw"]
 
 Array = NDArray[np.floating]
 Labels = NDArray[np.int64]
@@ -138,6 +138,29 @@ class Raw:
         return digest.hexdigest()
 
 
+@dataclass(frozen=True)
+class Listing:
+    """What ``moos data list`` says of a variant.
+
+    Parameters
+    ----------
+    samples, classes : int, optional
+        How many with the default options; None where it is not known before loading.
+    size : str
+        Width × height of the images, or the space of the points.
+    licence : str
+        In a few words.
+    found : str
+        Where: a path, ``built in``, ``your own`` or ``absent``.
+    """
+
+    samples: int | None = None
+    classes: int | None = None
+    size: str = ""
+    licence: str = ""
+    found: str = "built in"
+
+
 class Loader(ABC):
     """Base of every data set; a subclass in this folder with a ``name`` is found by itself.
 
@@ -159,6 +182,8 @@ class Loader(ABC):
     """A caveat that every table shows."""
     options: ClassVar[Sequence[str]] = tuple(COMMON)
     """The common options that make sense for this set."""
+    listing: ClassVar[Listing] = Listing()
+    """What is known of it without loading."""
     cached: ClassVar[bool] = False
     """Whether raw and processed arrays are worth keeping on disk; then ``identity`` must tell sources apart."""
 
@@ -180,6 +205,21 @@ class Loader(ABC):
         Raw
             All samples, in natural order.
         """
+
+    def listed(self, variant: str) -> Listing:
+        """What is known of a variant without loading it.
+
+        Parameters
+        ----------
+        variant : str
+            A key of ``variants``.
+
+        Returns
+        -------
+        Listing
+            For ``moos data list``.
+        """
+        return self.listing
 
     def identity(self, variant: str, **own: Any) -> Any:
         """What tells the source of ``read`` apart from others (path, size, time), as JSON; see ``cached``."""

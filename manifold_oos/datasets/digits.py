@@ -2,13 +2,19 @@
 
 from sklearn.datasets import load_digits
 
-from manifold_oos.datasets.base import Loader, Raw
+from manifold_oos.datasets.base import Listing, Loader, Raw
 
 
 class Digits(Loader):
-    """Handwritten digits of scikit-learn, bundled: 1797 grey images 8×8 of 10 classes."""
+    """Handwritten digits of scikit-learn, bundled: 1797 grey images 8×8 of 10 classes.
+
+    References
+    ----------
+    .. [1] Alpaydin & Kaynak, Optical recognition of handwritten digits, UCI Machine Learning Repository, 1998.
+    """
 
     name = "digits"
+    listing = Listing(samples=1797, classes=10, size="8×8", licence="CC BY 4.0")
 
     def read(self, variant: str) -> Raw:
         """Take the images from scikit-learn.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manifold_oos.datasets.base import Loader, Raw
+from manifold_oos.datasets.base import Listing, Loader, Raw
 from manifold_oos.datasets.cache import cache_dir
 from manifold_oos.datasets.images import decode
 from manifold_oos.datasets.sources import PartsSource, Source, natural_key, open_source
@@ -140,6 +140,18 @@ class FileLoader(Loader):
                 raise DataError(f"{self.name}: the download is not where it should be, in {download_dir()}")
             self._found[variant] = found
         return self._found[variant]
+
+    def listed(self, variant: str) -> Listing:
+        """From ``datasets/<name>.yaml`` and where it is; see :meth:`Loader.listed`."""
+        found, expected = self.locate(variant), self.spec().variants[variant]
+        size = (expected.copies[0] if found is None else found.copy).size
+        return Listing(
+            samples=expected.samples,
+            classes=expected.classes,
+            size="" if size is None else f"{size[0]}×{size[1]}",
+            licence=self.spec().licence,
+            found="absent" if found is None else str(found.source.path),
+        )
 
     def identity(self, variant: str, **own: Any) -> Any:
         """Path, size and time of the files."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manifold_oos.datasets import images
-from manifold_oos.datasets.base import Loader, Raw
+from manifold_oos.datasets.base import Listing, Loader, Raw
 from manifold_oos.datasets.sources import Source, natural_key, open_source
 from manifold_oos.errors import ConfigError, DataError
 
@@ -24,6 +24,7 @@ class Folder(Loader):
     """Your own images: a folder (or zip, tar) with one folder per class, or a pattern that finds the label."""
 
     name = "folder"
+    listing = Listing(found="your own")
     cached = True
 
     @classmethod
@@ -63,7 +64,7 @@ class Folder(Loader):
         variant : str
             The only one.
         path : path
-            A folder or an archive.
+            A folder or an archive (zip, tar); has to be given.
         pattern : str, optional
             A regular expression with a group ``(?P<label>...)``, searched in each file's path within the folder;
             without it the label is the uppermost folder in which the files differ.
@@ -73,8 +74,8 @@ class Folder(Loader):
             Grey before resizing.
         size : (width, height), optional
             Each image is resized as it is read; needed when they differ in size.
-        resample : str, default="lanczos"
-            How.
+        resample : {"lanczos", "box", "bicubic", "nearest"}, default="lanczos"
+            How images are resized.
 
         Returns
         -------

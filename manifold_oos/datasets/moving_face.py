@@ -1,6 +1,7 @@
 """A face that moves over a fixed noise image, 21 × 21 positions: a manifold of images with known coordinates."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from manifold_oos import datasets
 from manifold_oos.datasets import images
-from manifold_oos.datasets.base import Loader, Raw
+from manifold_oos.datasets.base import Listing, Loader, Raw
 from manifold_oos.datasets.render import render
 from manifold_oos.datasets.solids import head
 from manifold_oos.errors import ConfigError, DataError
@@ -29,6 +30,12 @@ class MovingFace(Loader):
         "orl": "a face of the ORL set",
         "rendered": "a head rendered by this project, not a photograph",
     }
+    listing = Listing(
+        samples=STEPS**2,
+        classes=0,
+        size=f"{WIDTH + STEPS - 1}×{HEIGHT + STEPS - 1}",
+        licence="generated, free",
+    )
     options = ("size", "resample", "normalize", "random_projection", "seed")
 
     @classmethod
@@ -40,6 +47,14 @@ class MovingFace(Loader):
         if full["variant"] == "rendered" and full["face"] != 0:
             raise ConfigError(f"{cls.name}.face: the variant rendered has one face, number 0")
         return full
+
+    def listed(self, variant: str) -> Listing:
+        """There when the set of the face is; see :meth:`Loader.listed`."""
+        if variant == "rendered":
+            return self.listing
+        faces = datasets.find(variant)
+        face = faces(data_dir=self.data_dir, offline=True).listed(next(iter(faces.variants)))
+        return replace(self.listing, licence=face.licence, found=face.found)
 
     def read(self, variant: str, *, face: int = 0, seed: int = 0) -> Raw:
         """Compose the images.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manifold_oos.datasets import numpy_files
-from manifold_oos.datasets.base import ROW_OPTIONS, Loader, Raw
+from manifold_oos.datasets.base import ROW_OPTIONS, Listing, Loader, Raw
 from manifold_oos.datasets.csv_files import read_csv, read_lines
 from manifold_oos.datasets.sources import natural_key
 from manifold_oos.errors import ConfigError, DataError
@@ -21,6 +21,7 @@ class Table(Loader):
     """Your own features: a CSV, NPY or NPZ file with a row per sample, and labels in it or beside it."""
 
     name = "table"
+    listing = Listing(found="your own")
     options = ("classes", "per_class", *ROW_OPTIONS)
 
     @classmethod
@@ -56,8 +57,8 @@ class Table(Loader):
         variant : str
             The only one.
         path : path
-            The file. A CSV may have a header: the first line is one if a column is asked for by name, or if none
-            of its cells is a number.
+            The file; has to be given. A CSV may have a header: the first line is one if a column is asked for by
+            name, or if none of its cells is a number.
         label_column : str or int, optional
             Column of the labels: its name, or its position from 0 (negative from the end); in an NPZ, the key of
             the array of labels.

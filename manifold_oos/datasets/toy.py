@@ -1,13 +1,14 @@
 """Toy manifolds drawn from a seed, with their true coordinates: two Swiss rolls, the S surface, two curves."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from manifold_oos.datasets.base import ROW_OPTIONS, Loader, Raw
+from manifold_oos.datasets.base import ROW_OPTIONS, Listing, Loader, Raw
 from manifold_oos.errors import ConfigError
 
 Array = NDArray[np.floating]
@@ -123,6 +124,7 @@ def two_manifolds(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Arra
 class Toy(Loader):
     """Base of the toy sets: a subclass says how to draw, here the options are checked and noise is added."""
 
+    listing: ClassVar[Listing] = Listing(classes=0, size="R³", licence="generated, free")
     options: ClassVar[Sequence[str]] = ROW_OPTIONS
     fewest: ClassVar[int] = 1
 
@@ -136,6 +138,10 @@ class Toy(Loader):
         if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise < np.inf:
             raise ConfigError(f"{cls.name}.noise: {noise!r} is not a standard deviation from 0")
         return full
+
+    def listed(self, variant: str) -> Listing:
+        """With the default number of points; see :meth:`Loader.listed`."""
+        return replace(self.listing, samples=self.defaults()["n_samples"])
 
 
 def _rows(drawn: tuple[Array, dict[str, Array]], noise: float, rng: Generator, **labels: Any) -> Raw:
@@ -232,6 +238,7 @@ class TwoManifolds(Toy):
     """Two curves in the plane, one per class (SOSI, Fig. 2; the paper shows them but gives no formula)."""
 
     name = "two_manifolds"
+    listing = replace(Toy.listing, classes=2, size="R²")
     fewest = 2
     options = ("classes", "per_class", *ROW_OPTIONS)
 

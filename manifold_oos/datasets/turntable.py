@@ -3,7 +3,7 @@
 import numpy as np
 
 from manifold_oos.datasets import render, solids
-from manifold_oos.datasets.base import Loader, Raw
+from manifold_oos.datasets.base import Listing, Loader, Raw
 from manifold_oos.datasets.render import Mesh
 
 VIEWS = 72
@@ -19,6 +19,12 @@ class Turntable(Loader):
 
     name = "turntable"
     variants = {"default": f"{len(solids.SOLIDS)} solids, {VIEWS} views each"}
+    listing = Listing(
+        samples=VIEWS * len(solids.SOLIDS),
+        classes=len(solids.SOLIDS),
+        size=f"{SIZE}×{SIZE}",
+        licence="generated, free",
+    )
     note = "rendered solids, not photographs"
     cached = True
 

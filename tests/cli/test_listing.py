@@ -7,9 +7,10 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from manifold_oos import datasets
 from manifold_oos.cli import COMMANDS, main, moos
 from manifold_oos.cli.listing import LISTS
-from manifold_oos.docstrings import parse
+from manifold_oos.docstrings import options, parse
 from manifold_oos.registry import KINDS, available
 
 BROKEN = '''
@@ -62,6 +63,42 @@ def test_every_parameter_of_every_method_is_documented(kind):
         assert all(parameter.text for parameter in parse(cls).parameters), name
 
 
+@pytest.mark.parametrize("name", datasets.available())
+def test_every_option_of_every_data_set_is_documented(name):
+    loader = datasets.find(name)
+    shown = {option.name: option for option in options(loader)}
+    hidden = {"variant"} if len(loader.variants) == 1 else set()
+    assert set(shown) == set(loader.defaults()) - hidden
+    assert all(option.text and option.type for option in shown.values())
+    assert all(option.default == repr(loader.defaults()[key]) for key, option in shown.items())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("table", ["path  (path)", "label_column = None", "normalize = 'none'", "per_class"]),
+        ("folder", ["pattern = None", "(?P<label>...)", "size = None  ((width, height)"]),
+        ("turntable", ["seed = 0", "brightness of each solid", "1440 samples, 20 classes, 128×128, built in"]),
+        (
+            "coil20",
+            ["variant = 'png'", "Variant mat32: COIL20.mat", "Licence: free for research", "Page: h", "Nene"],
+        ),
+        ("pf01", ["on request"]),
+        ("misclassification_rate", ["(metrics)", "The lower the better"]),
+        ("metrics/misclassification_rate", ["The lower the better"]),
+    ],
+)
+def test_describe_tells_options_variants_licence_and_reference(name, words):
+    output = call("describe", name).output
+    assert all(word in output for word in words), output
+
+
+def test_json_of_a_data_set_has_its_variants():
+    entry = json.loads(call("describe", "yaleb", "--json").output)
+    assert entry["variants"]["extended28"]["samples"] == 1774
+    assert {parameter["name"] for parameter in entry["parameters"]} >= {"variant", "size", "per_class"}
+
+
 def test_json_of_describe_is_for_programs():
     entry = json.loads(call("describe", "lvm", "--json").output)
     assert entry["kind"] == "extenders"
@@ -76,6 +113,8 @@ def test_json_of_describe_is_for_programs():
         (["describe", "extendrs/lle"], ["extenders/lle"]),
         (["describe", "no.such.module:Class"], ["package.module:Class"]),
         (["describe", "--check", "pathlib:Path"], ["Embedding, Extender, Classifier"]),
+        (["describe", "--check", "coil20"], ["coil20", "Embedding, Extender, Classifier"]),
+        (["describe", "--check", "misclassification_rate"], ["Embedding, Extender, Classifier"]),
     ],
 )
 def test_a_wrong_name_is_one_line_and_exit_code_2(arguments, words, capsys):

@@ -7,6 +7,7 @@ import pytest
 import scipy.io
 from PIL import Image
 
+from manifold_oos import datasets
 from manifold_oos.cli import main
 from manifold_oos.datasets.base import Dataset
 from manifold_oos.datasets.contact_sheet import GAP, LABEL, LINE, contact_sheet
@@ -34,8 +35,9 @@ def test_list_for_people(frey, capsys):
     assert "frey_rawface.mat" in lines["frey"]
     assert "1965" in lines["frey"]
     assert lines["coil20"].rstrip().endswith("absent")
-    assert lines["swiss_roll"].split() == ["swiss_roll", "built", "in"]
-    assert lines["folder"].split() == ["folder", "your", "own"]
+    assert lines["swiss_roll"].split()[1:5] == ["default", "1000", "0", "R³"]
+    assert lines["swiss_roll"].rstrip().endswith("built in")
+    assert lines["folder"].split() == ["folder", "default", "your", "own"]
 
 
 def test_list_for_programs(frey, capsys):
@@ -45,7 +47,23 @@ def test_list_for_programs(frey, capsys):
     assert (row["samples"], row["classes"], row["size"]) == (1965, 0, "20×28")
     assert row["found"] == str(frey / "frey_rawface.mat")
     assert rows["orl", "tight32"]["found"] == "absent"
+    assert rows["moving_face", "frey"]["found"] == row["found"]
+    assert rows["moving_face", "orl"]["found"] == "absent"
     assert rows["fei", "original"]["licence"].startswith("research only")
+
+
+@pytest.mark.parametrize(
+    "name", ["digits", "moving_face", "s_surface", "swiss_roll", "swiss_roll_hole", "turntable", "two_manifolds"]
+)
+def test_what_is_listed_of_a_built_in_set_is_what_is_loaded(name):
+    loader = datasets.find(name)()
+    variant = list(loader.variants)[-1]
+    listing, loaded = loader.listed(variant), loader.load(variant=variant)
+    assert (listing.samples, listing.classes, listing.found) == (len(loaded), loaded.n_classes, "built in")
+    if loaded.image_shape is None:
+        assert listing.size == {2: "R²", 3: "R³"}[loaded.X.shape[1]]
+    else:
+        assert listing.size == f"{loaded.image_shape[1]}×{loaded.image_shape[0]}"
 
 
 def test_verify_finds_other_content(frey, capsys):
