@@ -59,7 +59,16 @@ def test_the_site_builds_without_warnings(tmp_path, monkeypatch):
 
     monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
     build(load_site(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(tmp_path / "site")))
-    assert "arithmatex" in (tmp_path / "site" / "methods" / "extenders_sosi" / "index.html").read_text()
+    pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "site").rglob("*.html")]
+    assert sum(page.count("<math ") for page in pages) > 100
+    assert not any("arithmatex" in page or re.search(r"\\(?:frac|sum|mathrm)", page) for page in pages)
+
+
+def test_formulas_become_mathml():
+    mathml = script("mathml").to_mathml(r"w = \arg\min_v \|x - v\|^2", display=True)
+    assert 'display="block"' in mathml and ">arg<" in mathml and "\\" not in mathml
+    with pytest.raises(ValueError, match=r"\\nonsense in the formula"):
+        script("mathml").to_mathml(r"a \nonsense b", display=False)
 
 
 def test_links_between_files_exist():
