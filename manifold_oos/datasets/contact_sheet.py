@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
@@ -35,6 +34,8 @@ def contact_sheet(data: Dataset, path: Path, *, columns: int = 12, rows: int = 2
     Path
         The PNG.
     """
+    import matplotlib  # for its font; every worker looks at this module, so not at its top
+
     if data.image_shape is None:
         raise DataError(f"{data.name}: its samples are points, not images, so there is nothing to show")
     lines = _lines(data, columns, rows)

@@ -179,7 +179,7 @@ class _Run:
         self._choose_once(work)
         self._embed_batches(work)
         ready, calls = [], []
-        for item in work:
+        for item in sorted(work, key=self._turn):
             job, problem = self._job(item)
             if problem is not None:
                 self._finish(item, [_failed(line, problem) for line in item.lines])
@@ -191,6 +191,11 @@ class _Run:
             self._finish(ready[i], lost or result)
             if self.fail_fast and self.summary.failed:
                 return
+
+    def _turn(self, item: Work) -> tuple[int, float]:
+        """Repetition by repetition, and in each the largest trial first, so that workers finish together."""
+        size = self.plan.facts[item.trial.split.data.label].n
+        return item.trial.split.repetition, -float(size * len(item.lines))
 
     def _job(self, item: Work) -> tuple[Job, Exception | None]:
         requests = []
