@@ -265,12 +265,12 @@ def run_checks(name: str, cls: Any) -> None:
     cls : type
         The class.
     """
-    from manifold_oos.contracts import checks_for
+    from manifold_oos.contracts import checks_for, scikit_learn
     from manifold_oos.docstrings import summary
     from manifold_oos.embeddings.base import Embedding
 
     try:
-        checks = checks_for(cls)
+        checks = (*checks_for(cls), scikit_learn)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from error
     failed = 0

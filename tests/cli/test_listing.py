@@ -133,6 +133,62 @@ def test_check_of_ones_own_method_names_the_broken_promise(tmp_path):
     assert result.returncode == 1, result.stderr
     assert "✗ Where ``interpolates`` says so" in result.stdout
     assert "✓ New points get finite coordinates" in result.stdout
+    assert "✓ scikit-learn's own checks" in result.stdout
+
+
+OWN = '''
+from manifold_oos.embeddings.base import Embedding
+
+class FirstColumns(Embedding):
+    """The first columns are the coordinates."""
+    name = "first_columns"
+    def __init__(self, n_components=1):
+        self.n_components = n_components
+    def _fit(self, X, y):
+        if self.n_components > X.shape[1]:
+            raise ValueError(f"n_components = {self.n_components} is more than {X.shape[1]} features")
+        return X[:, : self.n_components].copy()
+
+class Careless(FirstColumns):
+    """Converts its parameters at once, which scikit-learn's checks forbid."""
+    name = "careless"
+    def __init__(self, n_components=1):
+        self.n_components = int(n_components)
+
+class Mute(FirstColumns):
+    """Forgets to return the coordinates."""
+    name = "mute"
+    def _fit(self, X, y):
+        self.embedding_ = X
+'''
+
+
+@pytest.mark.parametrize(
+    ("cls", "code", "words"),
+    [
+        ("FirstColumns", 0, ["7 of 7 promises kept"]),
+        ("Careless", 1, ["✗ scikit-learn's own checks", "check_do_not_raise_errors_in_init"]),
+        ("Mute", 1, ["embedding_ is NoneType; _fit must return the coordinates"]),
+    ],
+)
+def test_check_of_ones_own_embedding(cls, code, words, tmp_path, monkeypatch):
+    (tmp_path / f"own_{cls.lower()}.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    result = call("describe", "--check", f"own_{cls.lower()}:{cls}")
+    assert result.exit_code == code, result.output
+    assert all(word in result.output for word in words), result.output
+
+
+def test_ones_own_embedding_in_a_config(tmp_path, monkeypatch):
+    (tmp_path / "own_config.py").write_text(OWN)
+    (tmp_path / "own.yaml").write_text(
+        "dataset: {name: digits, per_class: 6, classes: 3}\nembedding: own_config:FirstColumns\nextender: linear\n"
+        "split: {train_per_class: 3, repetitions: 2}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    result = call("run", "own.yaml", "--workers", "1")
+    assert result.exit_code == 0, result.output
+    assert "2 lines computed" in result.output
 
 
 def test_a_file_that_cannot_be_read_or_written_is_one_line(monkeypatch, capsys):
