@@ -58,7 +58,7 @@ class _Discriminant(JointEmbedding):
         U, s, Vt = linalg.svd(X - self.mean_, full_matrices=False)
         r = int((s**2 > SPAN * s[0] ** 2).sum())
         S_b, S_w = self._scatters(U[:, :r] * s[:r], X, y)
-        root = self._inverse_root(S_w)
+        root = self._inverse_root(S_w, SPAN * np.trace(S_b))
         S = root.T @ S_b @ root
         available = int(min(root.shape[1], self._limit(y)))
         d = available if self.n_components is None else self.n_components
@@ -71,13 +71,13 @@ class _Discriminant(JointEmbedding):
         self.coef_ = fix_signs(Vt[:r].T @ (root @ V)) * self._metric(self.eigenvalues_)
         return self._transform(X)
 
-    def _inverse_root(self, S_w: Array) -> Array:
-        """R with RRᵀ the regularised inverse of S_w."""
+    def _inverse_root(self, S_w: Array, zero: float) -> Array:
+        """R with RRᵀ the regularised inverse of S_w, which must not vanish beside the scatter between classes."""
         values, Q = linalg.eigh(S_w) if S_w.size else (np.zeros(1), S_w)
-        if not values[-1] > 0:
+        if not values[-1] > max(zero, 0):
             raise ValueError(
                 f"{self.name}: the within-class scatter is zero (one sample per class, or identical samples);"
-                " at least one class needs two different samples"
+                " at least one class needs two different samples that are neighbours"
             )
         if self.regularization == "ridge":
             values = values.clip(0) + self.ridge * values.mean()

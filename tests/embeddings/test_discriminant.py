@@ -164,6 +164,17 @@ def test_lfda_of_a_class_of_duplicates():
     np.testing.assert_allclose(model.eigenvalues_, values[:2], rtol=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("regularization", ["ridge", "pinv"])
+def test_classes_of_duplicates_alone(regularization, seed):
+    """Neighbours within a class are identical: S_w is zero up to rounding, of either sign."""
+    X = np.repeat(np.random.default_rng(seed).standard_normal((6, 5)), 12, axis=0)
+    y = np.repeat([0, 1, 2, 0, 1, 2], 12)
+    for model in (LDE(2, n_neighbors=5), LFDA(2, n_neighbors=5)):
+        with pytest.raises(ValueError, match="within-class scatter is zero"):
+            model.set_params(regularization=regularization).fit(X, y)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("regularization", ["ridge", "pinv"])
 def test_impossible_problems(method, regularization):
