@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from manifold_oos.datasets.base import Listing, Loader, Raw
 from manifold_oos.datasets.cache import cache_dir
-from manifold_oos.datasets.images import decode
+from manifold_oos.datasets.images import decode, stack
 from manifold_oos.datasets.sources import PartsSource, Source, natural_key, open_source
 from manifold_oos.datasets.specs import Copy, Spec, spec
 from manifold_oos.errors import DataError
@@ -232,31 +232,6 @@ def pictures(
     return sorted(result, key=lambda picture: [natural_key(token) for token in picture.tokens.values()])
 
 
-def stack(images: Sequence[Picture], source: Source) -> NDArray[np.uint8]:
-    """One array of images, which must have one size; grey among colour images becomes colour.
-
-    Parameters
-    ----------
-    images : sequence of Picture
-        At least one.
-    source : Source
-        For messages.
-
-    Returns
-    -------
-    ndarray of shape (n, h, w) or (n, h, w, 3)
-        uint8.
-    """
-    first = images[0]
-    for image in images:
-        if image.pixels.shape[:2] != first.pixels.shape[:2]:
-            one, other = ("×".join(map(str, i.pixels.shape[1::-1])) for i in (image, first))
-            raise DataError(f"{source.where(image.member)}: {one} pixels, but {first.member} has {other}")
-    if any(image.pixels.ndim == 3 for image in images):
-        return np.stack([np.broadcast_to(np.atleast_3d(i.pixels), (*i.pixels.shape[:2], 3)) for i in images])
-    return np.stack([image.pixels for image in images])
-
-
 def labelled(
     images: Sequence[Picture],
     source: Source,
@@ -299,7 +274,7 @@ def labelled(
             raise DataError(f"{source.path}: labels with gaps, class {missing[0]} of {keys[-1]} is missing")
     index = {key: position for position, key in enumerate(keys)}
     return Raw(
-        stack(images, source),
+        stack([image.pixels for image in images], [image.member for image in images], source.path),
         labels=[index[image.tokens[group]] for image in images],
         class_names=[class_name(key) for key in keys],
         names=[sample_name(image) for image in images],

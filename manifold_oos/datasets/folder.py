@@ -6,9 +6,6 @@ from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from manifold_oos.datasets import images
 from manifold_oos.datasets.base import Listing, Loader, Raw
 from manifold_oos.datasets.sources import Source, natural_key, open_source
@@ -103,8 +100,12 @@ class Folder(Loader):
         order = sorted(range(len(names)), key=lambda i: (natural_key(label_of[names[i]]), natural_key(names[i])))
         names, pictures = [names[i] for i in order], [pictures[i] for i in order]
         number = {label: i for i, label in enumerate(dict.fromkeys(label_of[name] for name in names))}
+        try:
+            values = images.stack(pictures, names, source.path)
+        except DataError as error:
+            raise DataError(f"{error}; give size [width, height]") from error
         return Raw(
-            _stack(source, names, pictures),
+            values,
             labels=[number[label_of[name]] for name in names] if labelled else None,
             class_names=list(number) if labelled else (),
             names=names,
@@ -150,17 +151,3 @@ def _labels(source: Source, names: Sequence[str], pattern: str | None) -> dict[s
                 f"{source.where(name)}: lies in no class folder; move it to one, or give pattern or labelled: false"
             )
     return {name: parts[shared] for name, parts in folders.items()}
-
-
-def _stack(source: Source, names: Sequence[str], pictures: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """All pictures in one array; grey ones among coloured ones get three equal channels."""
-    (height, width), coloured = pictures[0].shape[:2], any(picture.ndim == 3 for picture in pictures)
-    values = np.empty((len(names), height, width, *((3,) if coloured else ())), dtype=np.uint8)
-    for i, picture in enumerate(pictures):
-        if picture.shape[:2] != (height, width):
-            raise DataError(
-                f"{source.where(names[0])} is {width}×{height} but {names[i]} is"
-                f" {picture.shape[1]}×{picture.shape[0]}; give size [width, height]"
-            )
-        values[i] = picture[..., None] if coloured and picture.ndim == 2 else picture
-    return values

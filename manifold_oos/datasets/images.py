@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,33 @@ def _gray(image: Image.Image, where: str) -> NDArray[np.uint8]:
     if pixels.max() > 255 or pixels.min() < 0:
         raise DataError(f"{where}: more than 8 bits per pixel; convert it to 8-bit grey")
     return pixels.astype(np.uint8)
+
+
+def stack(pictures: Sequence[NDArray[np.uint8]], names: Sequence[str], place: object) -> NDArray[np.uint8]:
+    """All pictures in one array; grey ones among coloured ones get three equal channels.
+
+    Parameters
+    ----------
+    pictures : sequence of ndarray of shape (h, w) or (h, w, 3)
+        At least one; all of one size.
+    names : sequence of str
+        Theirs, for messages.
+    place : object
+        Where they come from, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n, h, w) or (n, h, w, 3)
+        uint8.
+    """
+    (height, width), coloured = pictures[0].shape[:2], any(picture.ndim == 3 for picture in pictures)
+    values = np.empty((len(pictures), height, width, *((3,) if coloured else ())), dtype=np.uint8)
+    for i, picture in enumerate(pictures):
+        if picture.shape[:2] != (height, width):
+            size = f"{picture.shape[1]}×{picture.shape[0]}"
+            raise DataError(f"{place}: {names[i]}: {size} pixels, but {names[0]} has {width}×{height}")
+        values[i] = picture[..., None] if coloured and picture.ndim == 2 else picture
+    return values
 
 
 def to_gray(values: NDArray) -> NDArray:

@@ -153,6 +153,7 @@ class SwissRoll(Toy):
     """Swiss roll in space: t in [1.5π, 4.5π], height 21 (LGRM, Fig. 1)."""
 
     name = "swiss_roll"
+    hole: ClassVar[bool] = False
 
     def read(self, variant: str, *, n_samples: int = 1000, noise: float = 0.0, seed: int = 0) -> Raw:
         """Draw the points.
@@ -174,35 +175,14 @@ class SwissRoll(Toy):
             With the parameters ``arc_length`` and ``width``.
         """
         rng = np.random.default_rng(seed)
-        return _rows(swiss_roll(n_samples, rng), noise, rng)
+        return _rows(swiss_roll(n_samples, rng, hole=self.hole), noise, rng)
 
 
-class SwissRollHole(Toy):
+class SwissRollHole(SwissRoll):
     """Swiss roll with a rectangular hole, 9 < t < 12 and 9 < height < 14 (LGRM, Fig. 2)."""
 
     name = "swiss_roll_hole"
-
-    def read(self, variant: str, *, n_samples: int = 1000, noise: float = 0.0, seed: int = 0) -> Raw:
-        """Draw the points; see :meth:`SwissRoll.read`.
-
-        Parameters
-        ----------
-        variant : str
-            The only one.
-        n_samples : int, default=1000
-            Number of points.
-        noise : float, default=0.0
-            Standard deviation of Gaussian noise in space.
-        seed : int, default=0
-            Different seeds give independent draws.
-
-        Returns
-        -------
-        Raw
-            With the parameters ``arc_length`` and ``width``.
-        """
-        rng = np.random.default_rng(seed)
-        return _rows(swiss_roll(n_samples, rng, hole=True), noise, rng)
+    hole = True
 
 
 class SSurface(Toy):

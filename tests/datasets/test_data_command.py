@@ -53,7 +53,7 @@ def test_list_for_programs(frey, capsys):
 
 
 @pytest.mark.parametrize(
-    "name", ["digits", "moving_face", "s_surface", "swiss_roll", "swiss_roll_hole", "turntable", "two_manifolds"]
+    "name", ["digits", "moving_face", "s_surface", "swiss_roll", "swiss_roll_hole", "two_manifolds"]
 )
 def test_what_is_listed_of_a_built_in_set_is_what_is_loaded(name):
     loader = datasets.find(name)()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from manifold_oos.datasets import load, solids, turntable
+from manifold_oos.datasets import find, load, solids, turntable
 from manifold_oos.datasets.render import AMBIENT, ELEVATION, LIGHT, Mesh, mesh_of, render, rotation
 from manifold_oos.datasets.shapes import box, cone, curve, cylinder, ellipsoid, prism, revolve, tube
 from manifold_oos.datasets.solids import SOLIDS
@@ -126,6 +126,8 @@ def test_the_set(full):
     np.testing.assert_array_equal(full.parameters["angle"][:72], np.arange(0, 360, 5))
     assert full.names[73] == f"{full.class_names[1]}/005"
     assert "rendered" in full.note
+    listing = find("turntable")().listed("default")
+    assert (listing.samples, listing.classes, listing.size) == (len(full), full.n_classes, "128×128")
     assert full.X.min() == 0
     assert 0.5 < full.X.max() <= 1
 

@@ -146,7 +146,7 @@ def test_grey_among_coloured(pets):
 def test_mixed_sizes_need_size(pets):
     save(pets / "dog" / "3.png", picture(30, 9, 8))
     message = refused(DataError, "folder", path=pets)
-    assert "cat/1.png is 6×5 but dog/3.png is 9×8; give size" in message
+    assert "dog/3.png: 9×8 pixels, but cat/1.png has 6×5; give size" in message
     assert load("folder", path=pets, size=(4, 4)).X.shape == (6, 16)
 
 
