@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from manifold_oos.reporting.style import FAINT, empty_panel, footnote, house_style, look, new_figure
 
@@ -115,10 +115,19 @@ class Axis:
             return
         if self.log:
             ax.set_xscale("log")
-        if 0 < len(self.values) <= 9:
+        few = 0 < len(self.values) <= 9
+        if few:
             ax.set_xticks(self.values)
+        elif self.log:
+            ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if self.decades < 2 else (1.0,)))
+        if few or self.log:
             ax.xaxis.set_minor_formatter(NullFormatter())
-            ax.xaxis.set_major_formatter(ScalarFormatter())
+            ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+    @property
+    def decades(self) -> float:
+        """How far the values of a logarithmic axis reach."""
+        return float(np.log10(self.values[-1] / self.values[0]))
 
 
 def _grows_geometrically(values: Sequence[Any]) -> bool:

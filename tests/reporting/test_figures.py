@@ -187,6 +187,18 @@ def test_cost_over_features_joins_data_sets():
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [1.1, 3.1])
 
 
+def test_many_values_on_a_logarithmic_axis_have_few_plain_ticks():
+    grid = {value: [1.0, 2.0] for value in (0.2, 0.3, 0.45, 0.7, 1.0, 1.5, 2.2, 3.3, 5.0, 8.0)}
+    rows = swept_rows("A", "digits", 5, grid, "extender.sigma")
+    (figure,) = draw({"figure": 9, "x": "sigma", "log": True}, rows, selection=["best"]).values()
+    figure.draw_without_rendering()
+    axis = figure.axes[0].xaxis
+    low, high = axis.get_view_interval()
+    shown = [tick.label1.get_text() for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+    assert shown == ["0.2", "0.5", "1", "2", "5"]
+    assert not any(t.get_text() for t in axis.get_ticklabels(minor=True))
+
+
 def test_cost_over_new_points_joins_data_sets():
     parts = [fake_rows({("A", f"n{n}", 5): [n / 10, n / 10]}, n_test=n) for n in (300, 600)]
     data = [{"name": "digits", "label": f"n{n}", "split": {"train_per_class": 5}} for n in (300, 600)]
