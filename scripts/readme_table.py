@@ -53,6 +53,7 @@ def table_text(cells: pd.DataFrame, experiment: Experiment, command: str) -> str
         f" splits{paper}, then {experiment.paper.upper()} {source} in brackets; "
         + ", ".join(f"{sign} {word}" for word, sign in SIGNS.items())
         + f". Protocol `{shown}`{how}: see [how numbers are compared](docs/comparing_numbers.md)."
+        + (" Few splits make wide intervals, within which more matches." if paper else "")
     )
     return "\n".join([*lines, "", caption, "", "Made by", "", "<!-- test: long -->", "```bash", command, "```"])
 
