@@ -91,7 +91,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-n", type=int, default=600, help="number of training points (600)")
     N = parser.parse_args().n
-    failed = False
+    failed, apart = False, 0.0
     print(f"N = {N}; sigma in median distances; a step of the grid is a factor {GRID[1] / GRID[0]:.3f}")
     print("data    start  method    seconds  iterations    sigma   objective  peak MiB")
     for data, d in ((curves, 19), (digits, 9)):
@@ -109,10 +109,11 @@ def main():
             print(f"{row}  NSSE     {numbers}")
             print(f"{row}  literal  {slow:8.2f}  {iterations:10}  {grid_sigma:7.3f}  {objective:10.5f}")
             steps = abs(np.log(sigma / grid_sigma)) / np.log(GRID[1] / GRID[0])
+            apart = max(apart, steps)
             print(f"{row}  {slow / ours:.1f} times as fast; {steps:.2f} steps of the grid apart", flush=True)
             failed |= slow < 5 * ours or (data is curves and steps > 1) or model.objective_ > objective
-    promise = "at least 5 times as fast, with the same sigma to within a step and no larger objective"
-    print(f"{'NOT ' if failed else ''}{promise}")
+    promise = "at least 5 times as fast, objective never larger, sigma within a step of the grid on curves"
+    print(f"{'NOT kept: ' if failed else 'kept: '}{promise}; largest difference in all: {apart:.2f} steps")
     return int(failed)
 
 
