@@ -12,7 +12,7 @@ from manifold_oos.errors import ConfigError
 from manifold_oos.experiment.config import Claim, Experiment
 from manifold_oos.reporting.cells import better_of, final_rows, lead_of, unit_of
 from manifold_oos.reporting.statistics import Summary, summarize
-from manifold_oos.reporting.views import at_each_x, protocol_rows
+from manifold_oos.reporting.views import at_each_x, at_sizes, protocol_rows
 
 #: Splits that hold no chance unless a part of the new points is drawn.
 CERTAIN_KINDS = ("half_space", "alternate", "first")
@@ -96,7 +96,7 @@ def judge_claim(
     if claim.dataset is not None:
         mine = mine[mine["dataset"].isin(claim.dataset)]
     if claim.at is not None:
-        mine = mine[[any(math.isclose(size, wanted) for wanted in claim.at) for size in mine["size"]]]
+        mine = at_sizes(mine, claim.at)
     judges = {"left": _pairs, "best": _best, "monotone": _monotone, "argbest": _argbest}
     blocks = judges[claim.form](claim, mine, experiment, metric, facts)
     text = claim.text or describe(claim, metric)

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from manifold_oos.errors import ConfigError
@@ -33,8 +35,28 @@ def choose(rows: pd.DataFrame, output: Output) -> pd.DataFrame:
     if output.arms is not None:
         rows = rows[rows["arm"].isin(output.arms)]
     if output.size is not None:
-        rows = rows[[any(math.isclose(size, wanted) for wanted in output.size) for size in rows["size"]]]
+        rows = at_sizes(rows, output.size)
     return rows
+
+
+def at_sizes(rows: pd.DataFrame, sizes: Sequence[float]) -> pd.DataFrame:
+    """The rows of some sizes, up to rounding; without rows an empty frame with the same columns.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows.
+    sizes : sequence of float
+        The sizes.
+
+    Returns
+    -------
+    DataFrame
+        Fewer rows.
+    """
+    # A list of no truth values would choose no columns.
+    wanted = np.array([any(math.isclose(size, other) for other in sizes) for size in rows["size"]], dtype=bool)
+    return rows[wanted]
 
 
 def protocol_rows(rows: pd.DataFrame, experiment: Experiment, selection: str | None) -> pd.DataFrame:
@@ -54,10 +76,15 @@ def protocol_rows(rows: pd.DataFrame, experiment: Experiment, selection: str | N
     DataFrame
         Fewer rows.
     """
-    seen = protocols(rows, experiment)
-    if selection is not None and seen != [FIXED] and selection not in seen:
-        raise ConfigError(f"selection {selection}: no rows were chosen so; there are {', '.join(seen)}")
-    return rows[rows["selection"].isin([selection or seen[0], FIXED])]
+    _check_protocol(selection, experiment)
+    return rows[rows["selection"].isin([selection or protocols(rows, experiment)[0], FIXED])]
+
+
+def _check_protocol(selection: str | None, experiment: Experiment) -> None:
+    """A protocol of the config may have no rows yet, where data are absent or a run was stopped."""
+    known = [protocol.name for protocol in experiment.selection]
+    if selection is not None and selection not in known:
+        raise ConfigError(f"selection {selection}: no rows were chosen so; there are {', '.join(known)}")
 
 
 def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: str | None = None) -> pd.DataFrame:
@@ -87,8 +114,7 @@ def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: 
     rows = rows.assign(x=parameter_values(rows, x))
     order = [protocol.name for protocol in experiment.selection]
     if selection is not None:
-        if x not in ("size", "step") and selection not in {*rows["selection"], FIXED}:
-            raise ConfigError(f"selection {selection}: no rows were chosen so")
+        _check_protocol(selection, experiment)
         order = [selection]
     parts = []
     for _, arm in rows.groupby(["arm", "dataset"], sort=False):

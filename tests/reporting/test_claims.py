@@ -210,3 +210,15 @@ def test_numbers_and_words_come_with_the_verdict(rows):
     assert result.claim.source == "§5.3"
     assert result.text == "misclassification rate: A < B (at 5)"
     assert result.numbers == "digits 5: A − B = -6 [-6, -6] points"
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"left": "A", "op": "<", "right": "B", "at": 10},
+        {"argbest": "n_components", "op": "<", "value": 5, "arm": "A", "at": 10},
+        {"monotone": "falling", "along": "n_components", "arm": "A", "at": 10},
+    ],
+)
+def test_a_claim_on_absent_data_has_no_data(rows, claim):
+    assert verdict(rows[:0], {**claim, "selection": "train_only"}) == "no data"
