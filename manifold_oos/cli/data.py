@@ -166,4 +166,4 @@ def _options(settings: tuple[str, ...]) -> dict[str, Any]:
 
 def _console() -> Console:
     console = Console()
-    return console if console.is_terminal else Console(width=200)
+    return console if console.is_terminal else Console(width=1000)
