@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
 
 Array = NDArray[np.floating]
 #: Parameters of a data set that are angles in degrees: judged by their cosine and sine.
@@ -114,7 +115,10 @@ def procrustes(Y: Array, target: Array, *, scale: bool) -> tuple[Array, Array]:
     Y, target = (np.pad(Z - Z.mean(axis=0), ((0, 0), (0, width - Z.shape[1]))) for Z in (Y, target))
     # With fewer points than dimensions YᵀT is singular; in the span of the rows the problem is small and regular.
     (_, A), (Q, B) = (np.linalg.qr(Z.T) if len(Z) < width else (None, Z.T) for Z in (Y, target))
-    U, sigma, Vt = np.linalg.svd(A @ B.T)
+    try:
+        U, sigma, Vt = np.linalg.svd(A @ B.T)
+    except np.linalg.LinAlgError:  # divide and conquer may not converge where singular values coincide
+        U, sigma, Vt = linalg.svd(A @ B.T, lapack_driver="gesvd")
     turned = A.T @ (U @ Vt) if Q is None else A.T @ (U @ Vt) @ Q.T
     norm = float(np.sum(Y**2))
     factor = float(sigma.sum()) / norm if scale and norm > 0 else 1.0

@@ -159,3 +159,13 @@ def test_known_points_are_judged_apart_from_new_ones():
     assert (
         compute("parameter_r2", outcome) == pytest.approx(parameter_r2(NOISY, {"x": Y[:, 0]})) != pytest.approx(1)
     )
+
+
+def test_alignment_survives_a_decomposition_that_does_not_converge(monkeypatch) -> None:
+    expected = alignment_statistic(NOISY, Y)
+
+    def fail(*_args, **_kwargs):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", fail)
+    assert alignment_statistic(NOISY, Y) == pytest.approx(expected, rel=1e-12)
