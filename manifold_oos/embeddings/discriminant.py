@@ -1,5 +1,6 @@
 """Linear discriminant projections: LDA, local Fisher discriminant analysis, local discriminant embedding."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -38,9 +39,9 @@ class _Discriminant(JointEmbedding):
     rcond: float
     ridge: float
 
+    @abstractmethod
     def _scatters(self, Z: Array, X: Array, y: NDArray) -> tuple[Array, Array]:
         """S_b and S_w of the coordinates Z of the data X."""
-        raise NotImplementedError
 
     def _limit(self, y: NDArray) -> float:
         """The largest number of useful projections, whatever the data."""

@@ -1,5 +1,6 @@
 """Locality preserving projections and spectral regression: Laplacian eigenmaps held to a linear or kernel map."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -53,9 +54,9 @@ class _GraphProjection(JointEmbedding):
     def _features(self, X: Array) -> Array:
         return X - self.mean_
 
+    @abstractmethod
     def _learn(self, F: Array, L: Any) -> tuple[Array, Array]:
         """Coordinates of the training points and the coefficients of the map."""
-        raise NotImplementedError
 
     def _transform(self, X: Array) -> Array:
         coordinates: Array = self._features(X) @ self.coef_
