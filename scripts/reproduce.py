@@ -21,7 +21,7 @@ from manifold_oos.experiment.config import Experiment
 from manifold_oos.experiment.loading import load_config
 from manifold_oos.experiment.plan import make_plan
 from manifold_oos.experiment.progress import make_progress
-from manifold_oos.experiment.runner import run_experiment
+from manifold_oos.experiment.runner import missing, run_experiment
 from manifold_oos.experiment.store import Store
 from manifold_oos.experiment.writing import write_records
 from manifold_oos.reporting import Results, collect, make_tables, write_outputs
@@ -116,23 +116,28 @@ def page(experiments: list[Experiment], out: Path) -> str:
             with Store(out) as store:
                 plan = make_plan(experiment, offline=True, skip_missing=True, known=store.facts())
                 results = collect(experiment, store, plan=plan, folder=out / experiment.name)
-            overview.append(f"| {paper} | {experiment.title} | {' | '.join(state_of(results))} |")
+                whole = not missing(store, plan)
+            overview.append(f"| {paper} | {experiment.title} | {' | '.join(state_of(results, whole))} |")
             sections += section(results)
     return "\n".join([*parts, *overview, "", *sections]).rstrip() + "\n"
 
 
-def state_of(results: Results) -> tuple[str, str, str]:
-    """Counts of verdicts, and whether an experiment was run at all."""
+def state_of(results: Results, whole: bool) -> tuple[str, str, str]:
+    """Counts of verdicts, and whether an experiment was run."""
     cells = results.cells
     stand_ins = {data.label for data in results.experiment.datasets if data.stand_in}
     printed = cells[~cells["dataset"].isin(stand_ins)]
     verdicts = Counter(verdict for verdict in printed["verdict"] if verdict)
     claims = Counter(claim.verdict for claim in results.claims)
-    state = "data absent" if len(results.absent) == len(results.experiment.datasets) else "run"
-    if state == "run" and results.rows.empty:
+    if len(results.absent) == len(results.experiment.datasets):
+        state = "data absent"
+    elif results.rows.empty:
         state = "not run"
+    else:
+        state = "run" if whole else "partly run"
     counts = ", ".join(str(verdicts[verdict]) for verdict in ("matches", "better", "worse")) if verdicts else ""
-    found = ", ".join(str(claims[verdict]) for verdict in ("holds", "fails", "undecided")) if claims else ""
+    judged = any(claims[verdict] for verdict in ("holds", "fails", "undecided"))
+    found = ", ".join(str(claims[verdict]) for verdict in ("holds", "fails", "undecided")) if judged else ""
     return counts, found, state
 
 
