@@ -1,6 +1,7 @@
 """Where trials run: in this process, in local processes, or on a Dask cluster."""
 
 import os
+import queue
 import signal
 import tempfile
 import time
@@ -137,6 +138,10 @@ class LocalProcesses:
     def close(self) -> None:
         """Kill the workers: what they were computing is not stored and will be computed again."""
         if self._pool is not None:
+            # kill_workers drops the work behind the waiting numbers, and loky's thread stumbles over those left.
+            with suppress(queue.Empty):
+                while True:
+                    self._pool._work_ids.get_nowait()
             self._pool.shutdown(wait=False, kill_workers=True)
             self._pool = None
         self._folder.cleanup()
