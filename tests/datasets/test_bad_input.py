@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 OBJ = "coil-20-proc/obj{}__{}.png"
 
 
-def fails(name, message, tmp_path, **options):
+def check_fails(name, message, tmp_path, **options):
     """Loading raises one line that names the file."""
     with pytest.raises(DataError, match=message) as error:
         load(name, data_dir=tmp_path, **options)
@@ -39,7 +39,7 @@ def good(make):
 @pytest.mark.parametrize("form", ["zip", "tgz"])
 def test_member_path_that_leaves_the_folder(escape, form, good, make, tmp_path):
     getattr(make, form)(tmp_path / f"coil-20-proc.{form}", good | {escape: b"x"})
-    message = fails("coil20", "leaves the archive", tmp_path)
+    message = check_fails("coil20", "leaves the archive", tmp_path)
     assert "evil" in message or "x.png" in message
 
 
@@ -49,17 +49,17 @@ def test_truncated_archive(keep, form, good, make, tmp_path):
     file = getattr(make, form)(tmp_path / f"coil-20-proc.{form}", good)
     content = file.read_bytes()
     file.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
-    fails("coil20", "truncated or damaged|cannot be read|bytes; get", tmp_path)
+    check_fails("coil20", "truncated or damaged|cannot be read|bytes; get", tmp_path)
 
 
 def test_empty_archive_file(tmp_path):
     (tmp_path / "coil-20-proc.zip").write_bytes(b"")
-    fails("coil20", "coil-20-proc.zip", tmp_path)
+    check_fails("coil20", "coil-20-proc.zip", tmp_path)
 
 
 def test_archive_without_images(make, tmp_path):
     make.zip(tmp_path / "coil-20-proc.zip", {"readme.txt": b"hello"})
-    fails("coil20", "no image whose name is like", tmp_path)
+    check_fails("coil20", "no image whose name is like", tmp_path)
 
 
 def test_flipped_bytes_in_a_member(good, make, tmp_path):
@@ -70,20 +70,20 @@ def test_flipped_bytes_in_a_member(good, make, tmp_path):
     start = info.header_offset + 30 + len(info.filename)
     content[start : start + info.compress_size] = bytes(info.compress_size)
     file.write_bytes(content)
-    fails("coil20", r"obj2__0\.png: cannot be read", tmp_path)
+    check_fails("coil20", r"obj2__0\.png: cannot be read", tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"\x89PNG\r\n\x1a\n"])
 def test_corrupt_image(content, good, make, tmp_path):
     make.zip(tmp_path / "coil-20-proc.zip", good | {OBJ.format(2, 1): content})
-    fails("coil20", r"coil-20-proc\.zip: coil-20-proc/obj2__1\.png: not a", tmp_path)
+    check_fails("coil20", r"coil-20-proc\.zip: coil-20-proc/obj2__1\.png: not a", tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "GIF", "PPM", "JPEG", "BMP"])
 def test_image_cut_in_the_middle(kind, good, make, tmp_path):
     whole = make.picture(3, kind, width=60, height=60)
     make.zip(tmp_path / "coil-20-proc.zip", {OBJ.format(1, 1): whole[: len(whole) // 2]})
-    fails("coil20", r"obj1__1\.png: not a readable image", tmp_path)
+    check_fails("coil20", r"obj1__1\.png: not a readable image", tmp_path)
 
 
 def tiny_png_that_claims(width, height):
@@ -98,20 +98,20 @@ def tiny_png_that_claims(width, height):
 @pytest.mark.parametrize("side", [5_000, 10_000, 60_000])
 def test_image_bomb_is_refused_before_it_is_decoded(side, make, tmp_path):
     make.zip(tmp_path / "coil-20-proc.zip", {OBJ.format(1, 0): tiny_png_that_claims(side, side)})
-    fails("coil20", r"obj1__0\.png: .*pixels", tmp_path)
+    check_fails("coil20", r"obj1__0\.png: .*pixels", tmp_path)
 
 
 def test_sixteen_bits_are_refused(make, tmp_path):
     stream = io.BytesIO()
     Image.fromarray(np.full((4, 4), 1000, dtype=np.uint16)).save(stream, format="PNG")
     make.zip(tmp_path / "coil-20-proc.zip", {OBJ.format(1, 0): stream.getvalue()})
-    fails("coil20", "more than 8 bits", tmp_path)
+    check_fails("coil20", "more than 8 bits", tmp_path)
 
 
 @pytest.mark.parametrize("form", ["zip", "tgz"])
 def test_archive_bomb_in_a_wanted_member(form, good, make, tmp_path):
     getattr(make, form)(tmp_path / f"coil-20-proc.{form}", good | {OBJ.format(3, 1): bytes(sources.MAX_MEMBER + 1)})
-    fails("coil20", r"obj3__1\.png: .*more than", tmp_path)
+    check_fails("coil20", r"obj3__1\.png: .*more than", tmp_path)
 
 
 @pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_MEMBER", "MAX_TOTAL"])
@@ -127,7 +127,7 @@ def test_members_that_are_not_wanted_may_be_many_and_large(form, limit, good, ma
 def test_too_many_members_or_bytes(limit, good, make, tmp_path, monkeypatch):
     monkeypatch.setattr(sources, limit, 5)
     make.zip(tmp_path / "coil-20-proc.zip", good)
-    fails("coil20", "more than", tmp_path)
+    check_fails("coil20", "more than", tmp_path)
 
 
 def test_link_in_a_tar_archive(tmp_path):
@@ -135,7 +135,7 @@ def test_link_in_a_tar_archive(tmp_path):
         info = tarfile.TarInfo(OBJ.format(1, 0))
         info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(info)
-    fails("coil20", r"obj1__0\.png: a link", tmp_path)
+    check_fails("coil20", r"obj1__0\.png: a link", tmp_path)
 
 
 def test_link_that_leaves_an_unpacked_folder(good, make, tmp_path):
@@ -143,12 +143,12 @@ def test_link_that_leaves_an_unpacked_folder(good, make, tmp_path):
     (tmp_path / "outside.png").write_bytes(good[OBJ.format(1, 0)])
     (tmp_path / OBJ.format(3, 1)).unlink()
     (tmp_path / OBJ.format(3, 1)).symlink_to(tmp_path / "outside.png")
-    fails("coil20", r"obj3__1\.png: a link that leaves", tmp_path)
+    check_fails("coil20", r"obj3__1\.png: a link that leaves", tmp_path)
 
 
 def test_mixed_sizes(good, make, tmp_path):
     make.zip(tmp_path / "coil-20-proc.zip", good | {OBJ.format(2, 1): make.picture(5, width=7)})
-    fails("coil20", r"obj2__1\.png: 7×8 pixels, but .*obj1__0\.png has 6×8", tmp_path)
+    check_fails("coil20", r"obj2__1\.png: 7×8 pixels, but .*obj1__0\.png has 6×8", tmp_path)
 
 
 def test_grey_among_colour_becomes_colour(make, tmp_path):
@@ -163,12 +163,12 @@ def test_grey_among_colour_becomes_colour(make, tmp_path):
 def test_labels_with_gaps_in_names(good, make, tmp_path):
     del good[OBJ.format(2, 0)], good[OBJ.format(2, 1)]
     make.zip(tmp_path / "coil-20-proc.zip", good)
-    fails("coil20", "class 2 of 3 is missing", tmp_path)
+    check_fails("coil20", "class 2 of 3 is missing", tmp_path)
 
 
 def test_the_same_image_twice(good, make, tmp_path):
     make.zip(tmp_path / "coil-20-proc.zip", good | {"copy/obj1__0.png": make.picture(1)})
-    fails("coil20", r"copy/obj1__0\.png: the same image as", tmp_path)
+    check_fails("coil20", r"copy/obj1__0\.png: the same image as", tmp_path)
 
 
 def test_class_with_too_few_images(good, make, tmp_path):
@@ -209,7 +209,7 @@ LABELS = np.array([[1], [1], [2], [2]], dtype=np.uint8)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_mat_file_with_wrong_content(content, message, tmp_path):
     scipy.io.savemat(tmp_path / "UMIST.mat", content)
-    fails("umist", rf"UMIST\.mat: .*{message}", tmp_path)
+    check_fails("umist", rf"UMIST\.mat: .*{message}", tmp_path)
 
 
 @pytest.mark.parametrize("keep", [0, 50, 127, 130, 140, 0.5, 0.99])
@@ -218,15 +218,15 @@ def test_truncated_mat_file(keep, tmp_path):
     scipy.io.savemat(file, {"X": IMAGES, "Y": LABELS}, do_compression=True)
     content = file.read_bytes()
     file.write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
-    fails("umist", r"UMIST\.mat: ", tmp_path)
+    check_fails("umist", r"UMIST\.mat: ", tmp_path)
 
 
 def test_mat_file_of_noise_and_of_version_73(tmp_path):
     file = tmp_path / "UMIST.mat"
     file.write_bytes(np.random.default_rng(0).bytes(5000))
-    fails("umist", r"UMIST\.mat: ", tmp_path)
+    check_fails("umist", r"UMIST\.mat: ", tmp_path)
     file.write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + bytes(600))
-    fails("umist", r"UMIST\.mat: ", tmp_path)
+    check_fails("umist", r"UMIST\.mat: ", tmp_path)
 
 
 def test_mat_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
@@ -234,7 +234,7 @@ def test_mat_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
         tmp_path / "UMIST.mat", {"X": np.zeros((2000, 1024)), "Y": np.ones((2000, 1))}, do_compression=True
     )
     monkeypatch.setattr(mat5, "MAX_BYTES", 1 << 20)
-    fails("umist", "unpacks to more than", tmp_path)
+    check_fails("umist", "unpacks to more than", tmp_path)
 
 
 def test_mat_file_that_declares_more_values_than_it_has(tmp_path):
@@ -243,7 +243,7 @@ def test_mat_file_that_declares_more_values_than_it_has(tmp_path):
     declared, larger = struct.pack("<ii", 4, 1024), struct.pack("<ii", 2**30, 1024)
     assert file.read_bytes().count(declared) == 1
     file.write_bytes(file.read_bytes().replace(declared, larger))
-    fails("umist", r"UMIST\.mat: X: 4096 values for a shape of 1073741824×1024", tmp_path)
+    check_fails("umist", r"UMIST\.mat: X: 4096 values for a shape of 1073741824×1024", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -251,12 +251,12 @@ def test_mat_file_that_declares_more_values_than_it_has(tmp_path):
 )
 def test_colour_teapots_with_wrong_content(content, tmp_path):
     scipy.io.savemat(tmp_path / "teapots.mat", content)
-    fails("teapot", r"teapots\.mat: (Input|teapotImages)", tmp_path, variant="color400")
+    check_fails("teapot", r"teapots\.mat: (Input|teapotImages)", tmp_path, variant="color400")
 
 
 def test_missing_data_is_one_line_with_name_places_address_and_a_built_in_set(tmp_path, monkeypatch):
     monkeypatch.setenv("MOOS_DATA", str(tmp_path / "environment"))
-    message = fails("coil20", r"^coil20 \(png\): not found in ", tmp_path)
+    message = check_fails("coil20", r"^coil20 \(png\): not found in ", tmp_path)
     for part in (
         tmp_path / "environment",
         "datasets",
@@ -265,4 +265,4 @@ def test_missing_data_is_one_line_with_name_places_address_and_a_built_in_set(tm
         "turntable",
     ):
         assert str(part) in message
-    assert "given out on request" in fails("pf01", "http://imlab.postech.ac.kr.* digits", tmp_path)
+    assert "given out on request" in check_fails("pf01", "http://imlab.postech.ac.kr.* digits", tmp_path)
