@@ -56,7 +56,10 @@ def find_config(path: str | Path) -> Path:
     for name in (Path(*parts).as_posix() if parts else "", Path(*parts).as_posix() + ".yaml" if parts else ""):
         if name in known:
             return shipped("configs") / name
-    raise ConfigError(f"{path}: no such config; {nearest(path, [f'configs/{name}' for name in known])}")
+    hint = nearest(path, [f"configs/{name}" for name in known])
+    if hint.startswith("known:"):
+        hint = "moos list configs shows those that ship"
+    raise ConfigError(f"{path}: no such config; {hint}")
 
 
 def config_name(file: Path) -> str:
