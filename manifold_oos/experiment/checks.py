@@ -241,6 +241,14 @@ def _references(tree: Mapping[str, Any], labels: list[str], arms: list[str]) -> 
             yield from unknown((*path, "second"), entry.get("second"), metrics, "metric")
             for key in ("arms", "arm", "left", "right", "best", "among"):
                 yield from unknown((*path, key), entry.get(key), arms, "arm")
+    readings = tree.get("readings")
+    for name, entry in (readings if isinstance(readings, Mapping) else {}).items():
+        if isinstance(entry, Mapping):
+            yield from unknown(("readings", name, "metric"), entry.get("metric"), metrics, "metric")
+            for key, known, what in (("arms", arms, "arm"), ("datasets", labels, "data set")):
+                names = entry.get(key)
+                pairs = [*names, *names.values()] if isinstance(names, Mapping) else names
+                yield from unknown(("readings", name, key), pairs, known, what)
     blocks = tree.get("published")
     for i, block in enumerate(blocks if isinstance(blocks, list) else []):
         values = block.get("values") if isinstance(block, Mapping) else None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
-from manifold_oos.experiment.expectations import Claim, Output, Published, PublishedNumber
+from manifold_oos.experiment.expectations import Claim, Output, Published, PublishedNumber, Reading
 from manifold_oos.experiment.fields import Names, Ratios, Shares, Sizes, Strict, listed
 
 PROTOCOLS = ("train_only", "paper", "best")
@@ -231,6 +231,7 @@ class Experiment(Strict):
     metrics: Names = Field(default=[], validate_default=True)
     outputs: list[Output] = []
     published: list[Published] = []
+    readings: dict[str, Reading] = {}
     claims: list[Claim] = []
 
     _name: str = PrivateAttr(default="experiment")

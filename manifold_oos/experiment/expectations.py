@@ -1,4 +1,4 @@
-"""What a config wants shown and what a paper led us to expect: outputs, published numbers, claims."""
+"""What a config wants shown and what a paper led us to expect: outputs, published numbers, readings, claims."""
 
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -58,6 +58,26 @@ class PublishedNumber(NamedTuple):
     size: float | None
     value: float
     selection: str | None
+
+
+def mapped(value: Any) -> Any:
+    """A name, or a list of names, stands for each name mapped to itself."""
+    return {name: name for name in listed(value)} if isinstance(value, str | list) else value
+
+
+Mapped = Annotated[dict[str, str], BeforeValidator(mapped)]
+
+
+class Reading(Strict):
+    """Another reading of what a paper leaves open, measured to see whether it gives the printed numbers."""
+
+    text: str
+    arms: Mapped = Field(min_length=1, description="arm with a printed number: the arm measured in its place")
+    datasets: Mapped | None = Field(default=None, description="data set: the one measured in its place")
+    metric: str | None = None
+    chosen: dict[str, Any] = Field(
+        default={}, description="values of open parameters, such as n_components: n_train-1"
+    )
 
 
 class Claim(Strict):

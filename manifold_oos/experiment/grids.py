@@ -126,6 +126,7 @@ def settle(value: Any, facts: Facts) -> Any:
         values = (
             _range(settle(inner, facts)) if isinstance(inner, Mapping) else [settle(item, facts) for item in inner]
         )
+        values = [item for i, item in enumerate(values) if item not in values[:i]]  # sizes may coincide
         middle = values[len(values) // 2]
         return Grid(tuple(values), settle(value["default"], facts) if "default" in value else middle)
     if isinstance(value, Mapping):

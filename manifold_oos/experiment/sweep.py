@@ -139,7 +139,11 @@ def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None =
         Named after the config and the parameter, with a table and a curve as outputs.
     """
     hits = targets(experiment, name)
-    tree = {key: value for key, value in plain_config(experiment).items() if key not in ("published", "claims")}
+    tree = {
+        key: value
+        for key, value in plain_config(experiment).items()
+        if key not in ("published", "readings", "claims")
+    }
     arms: dict[str, dict[str, Any]] = {}
     regular = False
     for arm, stage, path in hits:

@@ -16,6 +16,7 @@ from manifold_oos.reporting.cells import final_rows, in_order, is_time, lead_of
 from manifold_oos.reporting.claims import ClaimResult
 from manifold_oos.reporting.figures import draw_output, figure_outputs, stem_of
 from manifold_oos.reporting.placing import kept_coordinates
+from manifold_oos.reporting.readings import readings_markdown
 from manifold_oos.reporting.render import latex, markdown, rich_table
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.style import empty_panel, new_figure, save
@@ -124,7 +125,8 @@ def write_tables(results: Results, folder: Path) -> list[Path]:
     times = results.cells["metric"].map(is_time).astype(bool)
     title = experiment.title or experiment.name
     tables = make_tables(results)
-    text = markdown(tables, title=title) + _claims_markdown(results.claims) + _failures_markdown(results)
+    text = markdown(tables, title=title) + _readings_markdown(results) + _claims_markdown(results.claims)
+    text += _failures_markdown(results)
     paths = [
         write_text(folder / "table.csv", csv_text(results.cells[~times])),
         write_text(folder / "splits.csv", csv_text(split_rows(results))),
@@ -222,6 +224,11 @@ def _claims_markdown(claims: Sequence[ClaimResult]) -> str:
     for row in claims_frame(claims).itertuples(index=False):
         lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _readings_markdown(results: Results) -> str:
+    text = readings_markdown(results)
+    return f"## Printed numbers that ours do not match\n\n{text}\n" if text else ""
 
 
 def _failures_markdown(results: Results) -> str:

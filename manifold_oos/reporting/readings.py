@@ -1,0 +1,171 @@
+"""Printed numbers that ours do not match, beside what other readings of the paper gave: tested explanations."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from manifold_oos.experiment.config import Reading
+from manifold_oos.experiment.grids import Facts, settle
+from manifold_oos.experiment.metrics import DIRECTIONS
+from manifold_oos.experiment.rows import best_rows
+from manifold_oos.reporting.cells import FIXED, better_of, parameter_values, unit_of
+from manifold_oos.reporting.published import SIGNS, judge
+from manifold_oos.reporting.results import Results
+from manifold_oos.reporting.statistics import summarize
+
+CELL = ["source", "protocol", "metric", "dataset", "arm", "size", "published", "ours", "verdict"]
+#: Columns of :func:`deviations`.
+COLUMNS = [*CELL, "reading", "mean", "reading_verdict"]
+EXPLAINED, OPEN, UNTESTED = "another reading matches", "no reading matches", "no other reading measured"
+
+
+def deviations(results: Results) -> pd.DataFrame:
+    """Every printed number that ours does not match, once for each other reading that was measured.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``source, protocol, metric, dataset, arm, size, published, ours, verdict`` of the cell, and
+        ``reading, mean, reading_verdict`` of a reading; these are missing where none was measured.
+    """
+    cells = results.cells
+    deviating = cells[cells["verdict"].isin(["better", "worse"])]
+    records: list[tuple[Any, ...]] = []
+    cell: Any
+    for cell in deviating.itertuples():
+        known = (
+            cell.source, cell.protocol, cell.metric, cell.dataset, cell.arm, cell.size, cell.published, cell.mean,
+            cell.verdict,
+        )  # fmt: skip
+        measured: list[tuple[Any, ...]] = [
+            (name, *found)
+            for name, reading in results.experiment.readings.items()
+            if (found := _measure(results, reading, cell)) is not None
+        ]
+        records += [(*known, *found) for found in measured or [(None, math.nan, None)]]
+    return pd.DataFrame.from_records(records, columns=COLUMNS)
+
+
+def _measure(results: Results, reading: Reading, cell: Any) -> tuple[float, str] | None:
+    """What a reading gives in the place of a cell, and how that stands to the printed number."""
+    if cell.arm not in reading.arms or reading.metric not in (None, cell.metric):
+        return None
+    if reading.datasets is not None and cell.dataset not in reading.datasets:
+        return None
+    arm, dataset = reading.arms[cell.arm], (reading.datasets or {}).get(cell.dataset, cell.dataset)
+    rows = results.rows
+    rows = rows[(rows["arm"] == arm) & (rows["dataset"] == dataset) & (rows["metric"] == cell.metric)]
+    rows = rows[rows["step"].isna() & rows["selection"].isin([cell.protocol, FIXED])]
+    rows = rows[(rows["size"] - cell.size).abs() < 1e-9]
+    for name, value in reading.chosen.items():
+        rows = rows[(parameter_values(rows, name) == _settled(results, value, dataset, cell.n_train)).astype(bool)]
+    rows = best_rows(rows, DIRECTIONS)
+    if rows.empty:
+        return None
+    summary = summarize(rows["value"])
+    half = (summary.high - summary.low) / 2
+    return summary.mean, judge(summary.mean, half, cell.published, better=better_of(cell.metric)).word
+
+
+def _settled(results: Results, value: Any, dataset: str, n_train: float) -> Any:
+    """A value of an open parameter, sizes such as ``n_train-1`` worked out."""
+    facts = results.facts[dataset]
+    return settle(value, Facts(dataset, int(n_train), facts.n_classes, facts.n_features))
+
+
+def state_of(deviation: pd.DataFrame) -> str:
+    """Whether a reading explains a cell: ``EXPLAINED``, ``OPEN`` or ``UNTESTED``.
+
+    Parameters
+    ----------
+    deviation : DataFrame
+        The lines of one cell in :func:`deviations`.
+
+    Returns
+    -------
+    str
+        ``EXPLAINED`` where a reading that was measured matches the printed number.
+    """
+    if deviation["reading"].isna().all():
+        return UNTESTED
+    return EXPLAINED if (deviation["reading_verdict"] == "matches").any() else OPEN
+
+
+def states(table: pd.DataFrame) -> list[str]:
+    """The state of each deviating cell of :func:`deviations`, one per cell.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`deviations`.
+
+    Returns
+    -------
+    list of str
+        See :func:`state_of`.
+    """
+    return [state_of(lines) for _, lines in table.groupby(CELL, sort=False)]
+
+
+def readings_markdown(results: Results) -> str:
+    """The deviating cells line by line as Markdown: printed, ours, and what each other reading gave.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment.
+
+    Returns
+    -------
+    str
+        Empty where every printed number is matched.
+    """
+    table = deviations(results)
+    if table.empty:
+        return ""
+    lines = [
+        "| place | arm | at | printed | ours | other readings that were measured |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [f"| {' | '.join(cells)} |" for cells in _lines(table)]
+    used = set(table["reading"].dropna())
+    texts = [f"- *{name}*: {reading.text}" for name, reading in results.experiment.readings.items() if name in used]
+    return "\n".join([*lines, "", *texts, *([""] if texts else [])])
+
+
+def _lines(table: pd.DataFrame) -> Iterator[list[str]]:
+    """One line per arm and metric, its sizes side by side."""
+    for (source, _, metric, dataset, arm), block in table.groupby(
+        ["source", "protocol", "metric", "dataset", "arm"], sort=False
+    ):
+        digits = 2 if unit_of(str(metric)) == "%" else 3
+        first = block.drop_duplicates("size")
+        ours = [
+            f"{mean:.{digits}f} {SIGNS[verdict]}"
+            for mean, verdict in zip(first["ours"], first["verdict"], strict=True)
+        ]
+        readings = []
+        for name, mine in block.dropna(subset=["reading"]).groupby("reading", sort=False):
+            by_size = mine.set_index("size")
+            values = [
+                f"{by_size['mean'][size]:.{digits}f} {SIGNS[by_size['reading_verdict'][size]]}"
+                if size in by_size.index
+                else "–"
+                for size in first["size"]
+            ]
+            readings.append(f"*{name}* {', '.join(values)}")
+        yield [
+            f"{source}, {dataset}",
+            str(arm),
+            ", ".join(f"{size:g}" for size in first["size"]),
+            ", ".join(f"{value:.{digits}f}" for value in first["published"]),
+            ", ".join(ours),
+            "; ".join(readings) or "none",
+        ]
