@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 from PIL import Image
 
 from manifold_oos.atomic import atomic, write_text
@@ -25,6 +26,9 @@ from manifold_oos.experiment.runner import missing, run_experiment
 from manifold_oos.experiment.store import Store
 from manifold_oos.experiment.writing import write_records
 from manifold_oos.reporting import Results, collect, make_tables, write_outputs
+from manifold_oos.reporting.cells import is_time
+from manifold_oos.reporting.published import POINTS
+from manifold_oos.reporting.readings import EXPLAINED, OPEN, UNTESTED, deviations, readings_markdown, states
 from manifold_oos.reporting.reduce import reduce_experiment
 from manifold_oos.reporting.render import markdown
 from manifold_oos.resources import shipped_configs
@@ -96,20 +100,12 @@ def shrink(path: Path) -> None:
 
 def page(experiments: list[Experiment], out: Path) -> str:
     """docs/reproduction.md from what the store has."""
-    parts = [
-        "# Reproduction",
-        "",
-        "Ours beside what the papers printed. This page is written by `make reproduce` from the store; nothing on"
-        " it is typed. How verdicts and intervals are defined: [comparing numbers](comparing_numbers.md).",
-        "",
+    overview = [
+        "| paper | experiment | splits | printed numbers: match, given by another reading, open"
+        " | claims: hold, fail, undecided | state |",
+        "|---|---|---|---|---|---|",
     ]
-    sections, overview = (
-        [],
-        [
-            "| paper | experiment | printed cells: match, better, worse | claims: hold, fail, open | state |",
-            "|---|---|---|---|---|",
-        ],
-    )
+    sections, lacking, totals = [], [], Counter[str]()
     for paper, title in PAPERS.items():
         sections += [f"## {title}", ""]
         for experiment in [one for one in experiments if one.paper == paper]:
@@ -117,32 +113,103 @@ def page(experiments: list[Experiment], out: Path) -> str:
                 plan = make_plan(experiment, offline=True, skip_missing=True, known=store.facts())
                 results = collect(experiment, store, plan=plan, folder=out / experiment.name)
                 whole = not missing(store, plan)
-            overview.append(f"| {paper} | {experiment.title} | {' | '.join(state_of(results, whole))} |")
-            sections += section(results)
-    return "\n".join([*parts, *overview, "", *sections]).rstrip() + "\n"
+            counts = count_cells(results)
+            totals += counts
+            done, of = splits_of(results)
+            state = state_of(results, whole)
+            cells = f"{counts['match']}, {counts[EXPLAINED]}, {counts[OPEN] + counts[UNTESTED]}" if counts else ""
+            row = (paper, experiment.title, f"{done} of {of}", cells, claim_counts(results), state)
+            overview.append(f"| {' | '.join(row)} |")
+            lacking += what_lacks(results, done, of, state)
+            sections += section(results, out)
+    parts = [
+        "# Reproduction",
+        "",
+        "Ours beside what the papers printed. This page is written by `make reproduce` from the store; nothing on"
+        " it is typed. How verdicts and intervals are defined: [comparing numbers](comparing_numbers.md)."
+        " Which extender to take follows from [the grid](which_extender.md).",
+        "",
+        *total_lines(totals),
+        "",
+    ]
+    return "\n".join([*parts, *overview, "", "## What is missing", "", *lacking, "", *sections]).rstrip() + "\n"
 
 
-def state_of(results: Results, whole: bool) -> tuple[str, str, str]:
-    """Counts of verdicts, and whether an experiment was run."""
-    cells = results.cells
+def count_cells(results: Results) -> Counter[str]:
+    """Printed numbers by how ours stand to them; neither stand-ins nor times, which are of another machine."""
     stand_ins = {data.label for data in results.experiment.datasets if data.stand_in}
-    printed = cells[~cells["dataset"].isin(stand_ins)]
-    verdicts = Counter(verdict for verdict in printed["verdict"] if verdict)
+
+    def counted(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame[~frame["dataset"].isin(stand_ins) & ~frame["metric"].map(is_time).astype(bool)]
+
+    cells = counted(results.cells)
+    matched = cells[cells["verdict"] == "matches"]
+    counts = Counter(states(counted(deviations(results))))
+    if len(matched):
+        counts["match"] = len(matched)
+        near = (matched["mean"] - matched["published"]).abs() <= tolerance(matched["published"])
+        counts["near"] = int(near.sum())
+    return counts
+
+
+def tolerance(published: pd.Series) -> pd.Series:
+    """What a printed number may differ by where our interval is left out of account: 2 points or a tenth."""
+    return (published.abs() / 10).clip(upper=POINTS)
+
+
+def total_lines(totals: Counter[str]) -> list[str]:
+    """The printed numbers of all papers in one sentence each."""
+    cells = totals["match"] + totals[EXPLAINED] + totals[OPEN] + totals[UNTESTED]
+    share = 100 / max(cells, 1)
+    return [
+        f"Of {cells} printed numbers whose data are at hand (stand-ins and times not counted):",
+        "",
+        f"- {totals['match']} ({totals['match'] * share:.0f} %) match: within the larger of our interval and"
+        f" min(2 points, half the value). {totals['near']} ({totals['near'] * share:.0f} %) lie within"
+        " min(2 points, a tenth of the value), whatever our interval.",
+        f"- {totals[EXPLAINED]} ({totals[EXPLAINED] * share:.0f} %) do not, but another reading of the paper"
+        " that was measured gives the printed number.",
+        f"- {totals[OPEN]} ({totals[OPEN] * share:.0f} %) are given by none of the readings that were measured.",
+        f"- {totals[UNTESTED]} ({totals[UNTESTED] * share:.0f} %) have no other reading.",
+    ]
+
+
+def splits_of(results: Results) -> tuple[int, int]:
+    """How many repetitions every finished cell has at most, and how many the config asks for."""
+    whole = load_config(f"configs/{results.experiment.name}")
+    done = int(results.cells["splits"].max()) if len(results.cells) else 0
+    return done, max(whole.split_of(data).rounds for data in whole.datasets)
+
+
+def what_lacks(results: Results, done: int, of: int, state: str) -> list[str]:
+    """What an experiment lacks: data, repetitions, or all."""
+    title = results.experiment.title
+    lacks = [f"{label}: data absent" for label in results.absent]
+    if state in ("not run", "partly run"):
+        lacks.append(state)
+    elif done < of and state != "data absent":
+        lacks.append(f"{done} of {of} repetitions; the rest by `make reproduce-full`")
+    return [f"- {title}: {'; '.join(lacks)}"] if lacks else []
+
+
+def claim_counts(results: Results) -> str:
+    """How many claims hold, fail and stay undecided."""
     claims = Counter(claim.verdict for claim in results.claims)
-    if len(results.absent) == len(results.experiment.datasets):
-        state = "data absent"
-    elif results.rows.empty:
-        state = "not run"
-    else:
-        state = "run" if whole else "partly run"
-    counts = ", ".join(str(verdicts[verdict]) for verdict in ("matches", "better", "worse")) if verdicts else ""
     judged = any(claims[verdict] for verdict in ("holds", "fails", "undecided"))
-    found = ", ".join(str(claims[verdict]) for verdict in ("holds", "fails", "undecided")) if judged else ""
-    return counts, found, state
+    return ", ".join(str(claims[verdict]) for verdict in ("holds", "fails", "undecided")) if judged else ""
 
 
-def section(results: Results) -> list[str]:
-    """One experiment: its tables and claims, or why there are none."""
+def state_of(results: Results, whole: bool) -> str:
+    """Whether an experiment was run."""
+    if len(results.absent) == len(results.experiment.datasets):
+        return "data absent"
+    if results.rows.empty:
+        return "not run"
+    return "run" if whole else "partly run"
+
+
+def section(results: Results, out: Path) -> list[str]:
+    """One experiment: its tables, figures and claims, or why there are none."""
     experiment = results.experiment
     lines = [f"### {experiment.title}", "", f"`moos run configs/{experiment.name}.yaml`", ""]
     for label in results.absent:
@@ -150,6 +217,10 @@ def section(results: Results) -> list[str]:
     if results.rows.empty:
         return [*lines, *(["Not run.", ""] if not results.absent else [])]
     lines += [markdown(make_tables(results)).replace("\n## ", "\n#### ").replace("## ", "#### ", 1), ""]
+    if deviating := readings_markdown(results):
+        lines += ["#### Printed numbers that ours do not match", "", deviating, ""]
+    if pictures := sorted((out / experiment.name).glob("*.png")):
+        lines += ["Figures: " + ", ".join(f"`results/{experiment.name}/{path.name}`" for path in pictures), ""]
     if results.claims:
         lines += ["| place | claim | verdict | numbers |", "|---|---|---|---|"]
         for claim in results.claims:

@@ -300,6 +300,17 @@ def _known(worst: bool) -> Callable[[Outcome], float]:
     return compute
 
 
+def _together(outcome: Outcome) -> float:
+    """The fit of known and new points in one picture, as a paper's figure shows them."""
+    assert outcome.known is not None and outcome.coordinates is not None
+    Y = np.vstack([outcome.known, outcome.coordinates])
+    both = {
+        name: np.concatenate([values, outcome.parameters[name]])
+        for name, values in outcome.known_parameters.items()
+    }
+    return parameter_r2(Y, both, "similarity", False)
+
+
 def _list() -> list[Metric]:
     def error(align: Literal["none", "procrustes"]) -> Callable[[Array, Array], float]:
         return lambda Y, batch: embedding_error(Y, batch, align)
@@ -372,6 +383,13 @@ def _list() -> list[Metric]:
             "higher",
             "known",
             _known(True),
+        ),
+        Metric(
+            "all_parameter_r2_similarity",
+            f"{r2} similarity, known and new points together",
+            "higher",
+            "known",
+            _together,
         ),
         Metric(
             "objective", "value of the method's objective, also at each iteration", "lower", "scalar", None, True

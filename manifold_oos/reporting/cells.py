@@ -22,6 +22,7 @@ LABELS = {
     "known_parameter_r2_worst": "R² of the worse true parameter of known points",
     "parameter_r2_similarity": "R² of the true parameters, similarity",
     "parameter_r2_similarity_worst": "R² of the worse true parameter, similarity",
+    "all_parameter_r2_similarity": "R² of the true parameters of all points, similarity",
     "regularity": "regularity R̂",
     "sigma": "σ",
     "fit_seconds": "time to fit",

@@ -76,6 +76,8 @@ def _measure(results: Results, reading: Reading, cell: Any) -> tuple[float, str]
 
 def _settled(results: Results, value: Any, dataset: str, n_train: float) -> Any:
     """A value of an open parameter, sizes such as ``n_train-1`` worked out."""
+    if not isinstance(value, str):
+        return value
     facts = results.facts[dataset]
     return settle(value, Facts(dataset, int(n_train), facts.n_classes, facts.n_features))
 

@@ -1,0 +1,234 @@
+"""Write docs/which_extender.md from the stored rows of configs/grid: ranks, errors, costs and what follows.
+
+Each recommendation is the arm of the best average rank among those that fit a situation, with the arms that the
+test of the ranks does not tell apart from it. Nothing is run here: ``moos run configs/grid/extenders.yaml
+configs/grid/all.yaml`` fills the store, in parts if need be, and the page says how many splits there were.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from manifold_oos.atomic import atomic, write_text
+from manifold_oos.errors import DataError, MoosError
+from manifold_oos.experiment.config import Arm, Experiment
+from manifold_oos.experiment.loading import load_config
+from manifold_oos.experiment.store import Store
+from manifold_oos.registry import find
+from manifold_oos.reporting import Results, collect
+from manifold_oos.reporting.pareto import pareto_figure, pareto_front
+from manifold_oos.reporting.ranks import describe_test, rank_figure
+from manifold_oos.reporting.statistics import Ranking, rank_arms
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "which_extender.md"
+IMAGES = ROOT / "docs" / "images"
+ERROR, TIME, FIT = "misclassification_rate", "milliseconds_per_sample", "fit_seconds"
+#: What mostly changes between the pictures of a class; the other sets mix it.
+VARIES = {"coil20": "view", "eth80": "view", "umist": "view", "fei": "view", "yaleb": "light", "pie": "light"}
+BUDGETS = (0.1, 1.0)
+FEW = 5
+
+
+def mean_of(results: Results, metric: str) -> pd.DataFrame:
+    """The mean of a metric over the splits: a row per data set, a column per arm."""
+    cells = results.cells[results.cells["metric"] == metric]
+    table = cells.pivot_table(index="dataset", columns="arm", values="mean", sort=False, observed=True)
+    return table[[arm for arm in results.experiment.arms if arm in table]]
+
+
+def is_transductive(arm: Arm) -> bool:
+    """Whether an arm needs the new points together."""
+    methods = (("extenders", arm.extender), ("classifiers", arm.classifier))
+    return any(find(kind, method.name).transductive for kind, method in methods if method is not None)
+
+
+def situations(experiment: Experiment, errors: pd.DataFrame, times: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The errors that a situation leaves: some data sets, some arms."""
+    sizes = {data.label: experiment.split_of(data).sizes[0] for data in experiment.datasets}
+    slow = times.median()
+    pointwise = [arm for arm in errors if not is_transductive(experiment.arms[arm])]
+
+    def sets(keep: Callable[[str], bool]) -> pd.DataFrame:
+        return errors.loc[[label for label in errors.index if keep(label)]]
+
+    found = {"any of the eight sets, new points together": errors, "new points one by one": errors[pointwise]}
+    for budget in BUDGETS:
+        cheap = [arm for arm in errors if slow[arm] <= budget]
+        found[f"at most {budget:g} ms for a new point"] = errors[cheap]
+    found[f"up to {FEW} known points of a class"] = sets(lambda label: sizes[label] <= FEW)
+    found[f"more than {FEW} known points of a class"] = sets(lambda label: sizes[label] > FEW)
+    for what in ("view", "light"):
+        found[f"the {what} changes"] = sets(lambda label, what=what: VARIES.get(label) == what)
+    return {name: frame for name, frame in found.items() if frame.size}
+
+
+def pairs(experiment: Experiment, errors: pd.DataFrame) -> pd.DataFrame:
+    """Errors of embedding + extender, a row per (data set, embedding), a column per extender that all rows have."""
+    records = []
+    for name in errors:
+        arm = experiment.arms[str(name)]
+        if arm.embedding is not None and arm.extender is not None:
+            for label, value in errors[name].items():
+                records.append((label, arm.embedding.name, arm.extender.name, value))
+    frame = pd.DataFrame.from_records(records, columns=["dataset", "embedding", "extender", "error"])
+    return frame.pivot_table(index=["dataset", "embedding"], columns="extender", values="error", sort=False)
+
+
+def advice(situation: str, errors: pd.DataFrame, costs: pd.Series | None) -> list[str]:
+    """One line of the recommendation."""
+    ranking = rank_arms(errors, better="lower")
+    best = str(ranking.ranks.index[0])
+    told = [arm for arm in ranking.ranks.index[1:] if not ranking.p.loc[best, arm] < 0.05]
+    near = ", ".join(f"{arm} {ranking.ranks[arm]:.1f}" for arm in told[:4]) + (", …" if len(told) > 4 else "")
+    cost = "" if costs is None else f"{costs[best]:.2g}"
+    complete = errors.dropna()
+    mean = f"{complete[best].mean():.1f}"
+    return [situation, f"**{best}**", f"{ranking.ranks[best]:.1f} of {len(ranking.ranks)}", mean, cost, near or "–"]
+
+
+def markdown_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    head = list(head)
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *map(list, rows))]
+
+
+def arms_table(results: Results, errors: pd.DataFrame, times: pd.DataFrame, ranking: Ranking) -> list[str]:
+    """Every arm: rank, errors, costs, and whether it is on the front of error and cost."""
+    fits = mean_of(results, FIT)
+    order = [str(arm) for arm in ranking.ranks.index]
+    cost, score = times.median()[order], errors.mean()[order]
+    front = {order[i] for i in pareto_front(cost.tolist(), score.tolist())}
+    rows = []
+    for arm in order:
+        best = [f"**{v:.1f}**" if v == errors.loc[label].min() else f"{v:.1f}" for label, v in errors[arm].items()]
+        own = f"{cost[arm]:.2g}{' ◆' if arm in front else ''}"
+        fit = f"{fits[arm].median():.2g}" if arm in fits else "–"
+        rows.append([arm, f"{ranking.ranks[arm]:.2f}", f"{score[arm]:.1f}", *best, fit, own])
+    return markdown_table(["arm", "rank", "mean", *map(str, errors.index), "fit (s)", "new point (ms)"], rows)
+
+
+def matrix_table(table: pd.DataFrame) -> list[str]:
+    """The mean error over the data sets of every embedding with every extender."""
+    means = table.groupby("embedding", sort=False).mean()
+    rows = []
+    for embedding, line in means.iterrows():
+        low = line.min()
+        cells = ["–" if pd.isna(v) else f"**{v:.1f}**" if v == low else f"{v:.1f}" for v in line]
+        rows.append([str(embedding), *cells])
+    return markdown_table(["embedding", *map(str, means.columns)], rows)
+
+
+def draw(name: str, ranking: Ranking, points: pd.DataFrame) -> list[str]:
+    """The two figures, and the lines that show them."""
+    figures = {
+        f"{name}_ranks": rank_figure(ranking),
+        f"{name}_cost": pareto_figure(points, x_label="time per new point (ms, median)", y_label="mean error (%)"),
+    }
+    for stem, figure in figures.items():
+        with atomic(IMAGES / f"{stem}.png") as file:
+            figure.savefig(file, format="png", dpi=120)
+    return [
+        f"![Average ranks over the data sets](images/{name}_ranks.png)",
+        "",
+        f"![Error against the time for a new point](images/{name}_cost.png)",
+    ]
+
+
+def splits_text(results: Results) -> str:
+    """How many splits there are of the number the config asks for."""
+    asked = max(results.experiment.split_of(data).rounds for data in results.experiment.datasets)
+    counts = results.cells["splits"]
+    return f"{int(counts.min())} to {int(counts.max())} of {asked} splits"
+
+
+def supervised(names: Iterable[str], wanted: bool) -> list[str]:
+    """The embeddings that use labels, or those that do not."""
+    return [name for name in names if find("embeddings", name).supervised is wanted]
+
+
+def page(one: Results, every: Results | None) -> str:
+    """The text of the page."""
+    errors, times = mean_of(one, ERROR).dropna(axis=1), mean_of(one, TIME)
+    ranking = rank_arms(errors, better="lower")
+    costs = times.median()
+    rows = [advice(name, frame, costs) for name, frame in situations(one.experiment, errors, times).items()]
+    grid: list[str] = []
+    if every is not None:
+        table = pairs(every.experiment, mean_of(every, ERROR))
+        common = table.dropna(axis=1, thresh=int(0.9 * len(table))).dropna()
+        for words, wanted in (("uses labels", True), ("uses no labels", False)):
+            names = supervised(common.index.get_level_values("embedding").unique(), wanted)
+            rows.append(advice(f"the embedding is given and {words}", common.loc[(slice(None), names), :], None))
+        overall = rank_arms(common, better="lower")
+        grid = [
+            "## Every embedding with every extender",
+            "",
+            f"`moos run configs/grid/all.yaml`, {splits_text(every)}. Mean error (%) over the data sets; the best"
+            " extender of each embedding in bold. A dash: the two do not go together, or it was not run.",
+            "",
+            *matrix_table(table),
+            "",
+            f"Ranks over {len(common)} pairs of data set and embedding: "
+            + ", ".join(f"{name} {rank:.2f}" for name, rank in overall.ranks.items())
+            + f" ({describe_test(overall)}).",
+            "",
+        ]
+    points = pd.DataFrame({"arm": errors.columns, "x": [costs[a] for a in errors], "y": errors.mean().to_numpy()})
+    return "\n".join(
+        [
+            "# Which extender?",
+            "",
+            "Computed from the grid by `python scripts/which_extender.py`; nothing on this page is typed. All"
+            " methods have their default parameters and images are 16×16, so that a method that needs tuning is not"
+            " at its best here: take the first two or three of a line and let `moos run` decide on your own data.",
+            "",
+            "## The recommendation",
+            "",
+            *markdown_table(
+                ["situation", "take", "average rank", "mean error (%)", "new point (ms)", "not told apart (rank)"],
+                rows,
+            ),
+            "",
+            "*Not told apart*: " + describe_test(ranking).split("; ", 1)[1] + ", best first, at most four named.",
+            "",
+            "## The extenders after one supervised embedding",
+            "",
+            f"`moos run configs/grid/extenders.yaml`, {splits_text(one)}. Error in %, best of each set in bold;"
+            " ◆: no other arm is better in both error and time for a new point.",
+            "",
+            *arms_table(one, errors, times, ranking),
+            "",
+            *draw("grid", ranking, points),
+            "",
+            *grid,
+        ]
+    ).rstrip() + "\n"  # fmt: skip
+
+
+def gather(name: str, out: Path) -> Results:
+    """The stored results of a grid."""
+    experiment = load_config(f"configs/grid/{name}.yaml")
+    with Store(out) as store:
+        return collect(experiment, store)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "results", help="results root")
+    options = parser.parse_args()
+    one, every = gather("extenders", options.out), gather("all", options.out)
+    if one.rows.empty:
+        raise DataError("no rows of configs/grid/extenders.yaml in the store: run it first")
+    print(write_text(PAGE, page(one, None if every.rows.empty else every)))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except MoosError as error:
+        print(f"which_extender: {error}", file=sys.stderr)
+        sys.exit(2)
