@@ -18,6 +18,8 @@ from manifold_oos.reporting.statistics import summarize
 CELL = ["source", "protocol", "metric", "dataset", "arm", "size", "published", "ours", "verdict"]
 #: Columns of :func:`deviations`.
 COLUMNS = [*CELL, "reading", "mean", "reading_verdict"]
+#: Final rows by arm, data set, metric and size.
+Blocks = dict[Any, pd.DataFrame]
 EXPLAINED, OPEN, UNTESTED = "another reading matches", "no reading matches", "no other reading measured"
 
 
@@ -37,6 +39,8 @@ def deviations(results: Results) -> pd.DataFrame:
     """
     cells = results.cells
     deviating = cells[cells["verdict"].isin(["better", "worse"])]
+    final = results.rows[results.rows["step"].isna()]
+    blocks: Blocks = dict(iter(final.groupby(["arm", "dataset", "metric", "size"], sort=False)))
     records: list[tuple[Any, ...]] = []
     cell: Any
     for cell in deviating.itertuples():
@@ -47,29 +51,28 @@ def deviations(results: Results) -> pd.DataFrame:
         measured: list[tuple[Any, ...]] = [
             (name, *found)
             for name, reading in results.experiment.readings.items()
-            if (found := _measure(results, reading, cell)) is not None
+            if (found := _measure(results, reading, cell, blocks)) is not None
         ]
         records += [(*known, *found) for found in measured or [(None, math.nan, None)]]
     return pd.DataFrame.from_records(records, columns=COLUMNS)
 
 
-def _measure(results: Results, reading: Reading, cell: Any) -> tuple[float, str] | None:
+def _measure(results: Results, reading: Reading, cell: Any, blocks: Blocks) -> tuple[float, str] | None:
     """What a reading gives in the place of a cell, and how that stands to the printed number."""
     if cell.arm not in reading.arms or reading.metric not in (None, cell.metric):
         return None
     if reading.datasets is not None and cell.dataset not in reading.datasets:
         return None
-    arm, dataset = reading.arms[cell.arm], (reading.datasets or {}).get(cell.dataset, cell.dataset)
-    rows = results.rows
-    rows = rows[(rows["arm"] == arm) & (rows["dataset"] == dataset) & (rows["metric"] == cell.metric)]
-    rows = rows[rows["step"].isna() & rows["selection"].isin([cell.protocol, FIXED])]
-    rows = rows[(rows["size"] - cell.size).abs() < 1e-9]
+    dataset = (reading.datasets or {}).get(cell.dataset, cell.dataset)
+    rows = blocks.get((reading.arms[cell.arm], dataset, cell.metric, cell.size))
+    if rows is None:
+        return None
+    rows = rows[rows["selection"].isin([cell.protocol, FIXED])]
     for name, value in reading.chosen.items():
         rows = rows[(parameter_values(rows, name) == _settled(results, value, dataset, cell.n_train)).astype(bool)]
-    rows = best_rows(rows, DIRECTIONS)
     if rows.empty:
         return None
-    summary = summarize(rows["value"])
+    summary = summarize(best_rows(rows, DIRECTIONS)["value"])
     half = (summary.high - summary.low) / 2
     return summary.mean, judge(summary.mean, half, cell.published, better=better_of(cell.metric)).word
 

@@ -12,6 +12,8 @@ CONFIDENCE = 0.95
 ALPHA = 0.05
 #: With fewer pairs the smallest two-sided p of Wilcoxon's test is above 0.05: it could never show anything.
 WILCOXON_PAIRS = 6
+#: Up to so many pairs SciPy enumerates the sign patterns where there are ties.
+ENUMERATED = 13
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,20 @@ def wilcoxon(difference: ArrayLike) -> float:
         return math.nan
     if not difference.any():
         return 1.0
+    size = np.abs(difference)
+    if len(difference) <= ENUMERATED and len(np.unique(size[size > 0])) < len(difference):
+        return _exact_wilcoxon(difference)
     return float(stats.wilcoxon(difference, zero_method="zsplit").pvalue)
+
+
+def _exact_wilcoxon(difference: NDArray[np.floating]) -> float:
+    """The same p with ties or zeros, from all sign patterns: SciPy's own enumeration takes half a second."""
+    ranks = stats.rankdata(np.abs(difference))
+    ranks, positive = ranks[difference != 0], difference[difference != 0] > 0
+    patterns = np.arange(2 ** len(ranks))[:, None] >> np.arange(len(ranks)) & 1
+    sums, own = patterns @ ranks, ranks[positive].sum()
+    ends = np.mean(sums <= own + 1e-9), np.mean(sums >= own - 1e-9)
+    return float(min(1.0, 2 * min(ends)))
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.floating]:

@@ -111,6 +111,12 @@ def test_higher_is_better_turns_the_ranks():
     assert (up + down[up.index] == 5).all()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_wilcoxon_with_ties_and_zeros_is_scipys(seed):
+    difference = np.random.default_rng(seed).integers(-2, 4, 6 + seed).astype(float)
+    assert wilcoxon(difference) == pytest.approx(stats.wilcoxon(difference, zero_method="zsplit").pvalue)
+
+
 def test_groups_join_only_what_holm_wilcoxon_cannot_tell_apart():
     # 8 data sets: smallest p is 2/256; times 6 pairs = 0.047 < 0.05
     result = rank_arms(ranks_table(), better="lower")

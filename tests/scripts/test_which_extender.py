@@ -29,7 +29,12 @@ def experiment():
 
 @pytest.fixture
 def errors():
-    columns = {"SOSI": [1.0, 1.0, 1.0], "RBF": [2.0, 3.0, 2.0], "isomap rbf": [3.0, 4.0, 4.0], "NN": [4.0, 2.0, 3.0]}
+    columns = {
+        "SOSI": [1.0, 1.0, 1.0],
+        "RBF": [2.0, 3.0, 2.0],
+        "isomap rbf": [3.0, 4.0, 4.0],
+        "NN": [4.0, 2.0, 3.0],
+    }
     return pd.DataFrame(columns, index=["coil20", "yaleb", "orl"])
 
 
