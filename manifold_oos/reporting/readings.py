@@ -10,7 +10,7 @@ from manifold_oos.experiment.config import Reading
 from manifold_oos.experiment.grids import Facts, settle
 from manifold_oos.experiment.metrics import DIRECTIONS
 from manifold_oos.experiment.rows import best_rows
-from manifold_oos.reporting.cells import FIXED, better_of, parameter_values, unit_of
+from manifold_oos.reporting.cells import FIXED, better_of, is_time, parameter_values, unit_of
 from manifold_oos.reporting.published import SIGNS, judge
 from manifold_oos.reporting.results import Results
 from manifold_oos.reporting.statistics import summarize
@@ -38,7 +38,8 @@ def deviations(results: Results) -> pd.DataFrame:
         ``reading, mean, reading_verdict`` of a reading; these are missing where none was measured.
     """
     cells = results.cells
-    deviating = cells[cells["verdict"].isin(["better", "worse"])]
+    timed = cells["metric"].map(is_time).astype(bool)  # of another machine
+    deviating = cells[cells["verdict"].isin(["better", "worse"]) & ~timed]
     final = results.rows[results.rows["step"].isna()]
     blocks: Blocks = dict(iter(final.groupby(["arm", "dataset", "metric", "size"], sort=False)))
     records: list[tuple[Any, ...]] = []
