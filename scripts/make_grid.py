@@ -12,26 +12,29 @@ from manifold_oos.registry import available
 PATH = Path(__file__).parent.parent / "configs" / "grid" / "_arms.yaml"
 HEAD = """\
 # Written by scripts/make_grid.py: every embedding with every extender that supports it, joint methods also alone.
-# Parameters are the defaults of the methods; the dimension is one for all but the discriminants, which take theirs.
+# Parameters are the defaults of the methods. The dimension is one less than there are classes, for the local alignments 6,
+# since they need more neighbours than dimensions; for the same reason GOM and CP take LLE's matrix.
 arms:
   NN: {classifier: nn}
   SVM: {classifier: svm}
   SSL: {classifier: gaussian_fields}
   MReg: {classifier: mreg}
 """
-N_COMPONENTS = 20
-OWN_DIMENSION = ("lda", "lfda", "lde")
+DIMENSIONS = {"ltsa": "6", "spline": "6", "lgrm": "6"}
+EXTENDERS = {name: f"{{name: {name}, alignment: lle}}" for name in ("gom", "cp")}
 
 
 def arms() -> str:
     """The YAML text of all arms."""
     lines = []
     for name, embedding in available("embeddings").items():
-        spec = name if name in OWN_DIMENSION else f"{{name: {name}, n_components: {N_COMPONENTS}}}"
+        spec = f"{{name: {name}, n_components: {DIMENSIONS.get(name, 'n_classes-1')}}}"
         extenders = [key for key, extender in available("extenders").items() if extender.supports(embedding)]
         if issubclass(embedding, JointEmbedding):
             lines.append(f"  {name}: {{embedding: {spec}, classifier: nn}}")
-        lines += [f"  {name} + {key}: {{embedding: {spec}, extender: {key}, classifier: nn}}" for key in extenders]
+        for key in extenders:
+            extender = EXTENDERS.get(key, key)
+            lines.append(f"  {name} + {key}: {{embedding: {spec}, extender: {extender}, classifier: nn}}")
     return HEAD + "\n".join(lines) + "\n"
 
 
