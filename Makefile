@@ -30,6 +30,7 @@ reproduce: $(VENV)/.installed
 reproduce-full: $(VENV)/.installed
 	$(BIN)/python scripts/reproduce.py --full
 	$(BIN)/moos run configs/grid/extenders.yaml configs/grid/all.yaml --skip-missing
+	$(BIN)/python scripts/which_extender.py
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
