@@ -112,8 +112,9 @@ def arms_table(results: Results, errors: pd.DataFrame, times: pd.DataFrame, rank
 
 
 def matrix_table(table: pd.DataFrame) -> list[str]:
-    """The mean error over the data sets of every embedding with every extender."""
-    means = table.groupby("embedding", sort=False).mean()
+    """The mean error of every embedding with every extender, where all data sets have theirs."""
+    groups = table.groupby("embedding", sort=False)
+    means = groups.mean().where(groups.count() == table.index.get_level_values("dataset").nunique())
     rows = []
     for embedding, line in means.iterrows():
         low = line.min()
@@ -141,8 +142,8 @@ def draw(name: str, ranking: Ranking, points: pd.DataFrame) -> list[str]:
 def splits_text(results: Results) -> str:
     """How many splits there are of the number the config asks for."""
     asked = max(results.experiment.split_of(data).rounds for data in results.experiment.datasets)
-    counts = results.cells["splits"]
-    return f"{int(counts.min())} to {int(counts.max())} of {asked} splits"
+    low, high = int(results.cells["splits"].min()), int(results.cells["splits"].max())
+    return f"{low if low == high else f'{low} to {high}'} of {asked} splits"
 
 
 def supervised(names: Iterable[str], wanted: bool) -> list[str]:
@@ -168,7 +169,7 @@ def page(one: Results, every: Results | None) -> str:
             "## Every embedding with every extender",
             "",
             f"`moos run configs/grid/all.yaml`, {splits_text(every)}. Mean error (%) over the data sets; the best"
-            " extender of each embedding in bold. A dash: the two do not go together, or it was not run.",
+            " extender of each embedding in bold. A dash: the two do not go together, or a set is missing.",
             "",
             *matrix_table(table),
             "",
