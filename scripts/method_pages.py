@@ -206,7 +206,7 @@ def shown(default: Any) -> str:
     """A default in YAML; nothing where it is empty or made of other tables' defaults."""
     if isinstance(default, list):
         default = ", ".join(item.name if isinstance(item, config.Protocol) else str(item) for item in default)
-    if default in (None, "") or isinstance(default, BaseModel):
+    if default in (None, "", {}) or isinstance(default, BaseModel):
         return ""
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
