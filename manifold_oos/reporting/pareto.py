@@ -12,6 +12,8 @@ from manifold_oos.reporting.style import FAINT, footnote, house_style, look, new
 
 #: A range of scores with a larger ratio is shown on a logarithmic axis.
 WIDE = 8
+#: Of more arms than that only those on the front are named.
+CROWD = 30
 #: Where a name may stand, in points from its dot.
 PLACES = [(7, 0), (7, 8), (7, -8), (-7, 0), (-7, 8), (-7, -8), (7, 16), (7, -16), (7, 5)]
 
@@ -42,13 +44,13 @@ def pareto_front(cost: Sequence[float], score: Sequence[float]) -> list[int]:
 
 
 def _label(ax: Axes, points: pd.DataFrame, front: Sequence[int]) -> None:
-    """Write the names beside the points, each where it covers no name and no point before it."""
+    """Write the names beside the points, each where it covers no name and no point; of a crowd only the front's."""
     ax.figure.draw_without_rendering()  # type: ignore[union-attr]
     taken: list[Bbox] = []
     for x, y in ax.transData.transform(points[["x", "y"]].to_numpy(dtype=float)):
         taken.append(Bbox.from_bounds(x - 4, y - 4, 8, 8))
-    order = sorted(range(len(points)), key=lambda index: (index not in front, index))
-    for index in order:
+    named = range(len(points)) if len(points) <= CROWD else front
+    for index in sorted(named, key=lambda index: (index not in front, index)):
         arm, x, y = points[["arm", "x", "y"]].iloc[index]
         weight = "bold" if index in front else "normal"
         for dx, dy in PLACES[index in front :]:  # not on the line that joins the front
@@ -57,7 +59,8 @@ def _label(ax: Axes, points: pd.DataFrame, front: Sequence[int]) -> None:
                 ha="left" if dx > 0 else "right", va="center",
             )  # fmt: skip
             box = text.get_window_extent()
-            if (dx, dy) == PLACES[-1] or not any(box.overlaps(other) for other in taken):
+            inside = ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1
+            if (dx, dy) == PLACES[-1] or (inside and not any(box.overlaps(other) for other in taken)):
                 taken.append(box)
                 break
             text.remove()
