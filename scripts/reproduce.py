@@ -47,7 +47,6 @@ REPETITIONS: dict[str, int] = {
     "nsse/embeddings": 3,
     "nsse/fei": 5,
     "nsse/spe": 3,
-    "nsse/yaleb": 5,
     "sosi/progressive": 2,
     "sparse_coding/extended_yale": 5,
     "sparse_coding/pie": 0,
