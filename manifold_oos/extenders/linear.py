@@ -1,9 +1,12 @@
 """Linear extender: one matrix, fitted by least squares, takes points to coordinates."""
 
+from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
@@ -17,7 +20,14 @@ class LinearExtender(Extender):
     .. math:: y(x) = A^\top x, \qquad \min_A \sum_i \|y_i - A^\top x_i\|^2
 
     with the smallest such A where training points are fewer than features (section 4.2 of [1]_). Then it
-    interpolates; near as many points as features it amplifies noise without bound.
+    interpolates; near as many points as features it amplifies noise without bound, unless small singular values
+    of the data are left out.
+
+    Parameters
+    ----------
+    rcond : float or None, default=None
+        Singular values of the data below this share of the largest are left out; None leaves out those that are
+        zero to machine precision.
 
     Attributes
     ----------
@@ -36,10 +46,14 @@ class LinearExtender(Extender):
     """
 
     name: ClassVar[str] = "linear"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    grids: ClassVar[Mapping[str, Any]] = {"rcond": [1e-4, 1e-3, 3e-3, 1e-2, 3e-2]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"rcond": [None, Interval(Real, 0, 1, closed="left")]}
+
+    def __init__(self, rcond: float | None = None):
+        self.rcond = rcond
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
-        self.matrix_ = np.linalg.lstsq(X, Y, rcond=None)[0]
+        self.matrix_ = np.linalg.lstsq(X, Y, rcond=self.rcond)[0]
         self._row_floats = sum(self.matrix_.shape)
 
     def _transform(self, X: Array) -> Array:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import linalg
 from sklearn.kernel_ridge import KernelRidge
 
 from manifold_oos.extenders.krr import KernelRidgeExtender
@@ -25,6 +26,15 @@ def test_linear_with_fewer_points_than_features_is_the_smallest_that_interpolate
     fitted = LinearExtender().fit(X, Y)
     np.testing.assert_allclose(fitted.transform(X), Y)
     np.testing.assert_allclose(fitted.matrix_, X.T @ np.linalg.solve(X @ X.T, Y))
+
+
+def test_linear_with_a_cut_off_is_the_pseudo_inverse_without_small_singular_values():
+    X, Y, X_new = data(n=8, D=8)
+    U, _, Vt = linalg.svd(X)
+    X = U * [1, 0.8, 0.5, 0.3, 0.2, 0.05, 1e-3, 1e-9] @ Vt
+    found = LinearExtender(rcond=0.1).fit(X, Y).transform(X_new)
+    np.testing.assert_allclose(found, X_new @ linalg.pinv(X, rtol=0.1) @ Y)
+    assert np.abs(found).max() < 1e-2 * np.abs(LinearExtender().fit(X, Y).transform(X_new)).max()
 
 
 def test_linear_with_equal_and_constant_features():
