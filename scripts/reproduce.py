@@ -43,9 +43,11 @@ PAPERS = {
 }
 #: Where ``make reproduce`` runs fewer repetitions than the config asks for; 0 leaves it to ``make reproduce-full``.
 REPETITIONS: dict[str, int] = {
+    "nsse/coil20": 10,
     "nsse/convergence": 3,
     "nsse/embeddings": 3,
     "nsse/fei": 5,
+    "nsse/orl": 10,
     "nsse/spe": 3,
     "sosi/progressive": 2,
     "sparse_coding/extended_yale": 5,
