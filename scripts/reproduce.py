@@ -49,6 +49,7 @@ REPETITIONS: dict[str, int] = {
     "nsse/fei": 5,
     "nsse/orl": 10,
     "nsse/spe": 3,
+    "nsse/yaleb": 12,
     "sosi/progressive": 2,
     "sparse_coding/extended_yale": 5,
     "sparse_coding/pie": 0,
