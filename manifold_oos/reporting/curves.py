@@ -115,7 +115,7 @@ class Axis:
             return
         if self.log:
             ax.set_xscale("log")
-        few = 0 < len(self.values) <= 9
+        few = 0 < len(self.values) <= 9 and self.apart
         if few:
             ax.set_xticks(self.values)
         elif self.log:
@@ -123,6 +123,12 @@ class Axis:
         if few or self.log:
             ax.xaxis.set_minor_formatter(NullFormatter())
             ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+    @property
+    def apart(self) -> bool:
+        """Whether the numbers of all values find room below the axis."""
+        places = np.log10(self.values) if self.log else np.asarray(self.values, dtype=float)
+        return len(places) < 2 or bool(np.diff(places).min() >= 0.04 * np.ptp(places))
 
     @property
     def decades(self) -> float:

@@ -11,6 +11,7 @@ import manifold_oos.reporting.figures as figures
 from manifold_oos.errors import ConfigError, DataError
 from manifold_oos.experiment.config import Output
 from manifold_oos.experiment.plan import DataFacts
+from manifold_oos.reporting.curves import Axis
 from manifold_oos.reporting.figures import draw_output, figure_outputs, stem_of
 from manifold_oos.reporting.outputs import write_figures
 from manifold_oos.reporting.pareto import pareto_front
@@ -197,6 +198,13 @@ def test_many_values_on_a_logarithmic_axis_have_few_plain_ticks():
     shown = [tick.label1.get_text() for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
     assert shown == ["0.2", "0.5", "1", "2", "5"]
     assert not any(t.get_text() for t in axis.get_ticklabels(minor=True))
+
+
+def test_ticks_stand_at_the_values_only_where_their_numbers_find_room():
+    wide, crowded = (pd.Series(values) for values in ([5, 20, 40, 60], [5, 20, 310, 1241]))
+    assert Axis(wide, log=False).apart
+    assert not Axis(crowded, log=False).apart
+    assert Axis(crowded, log=True).apart
 
 
 def test_cost_over_new_points_joins_data_sets():
