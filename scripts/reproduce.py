@@ -49,9 +49,9 @@ REPETITIONS: dict[str, int] = {
     "nsse/fei": 5,
     "nsse/orl": 10,
     "nsse/spe": 3,
-    "nsse/yaleb": 12,
+    "nsse/yaleb": 10,
     "sosi/progressive": 2,
-    "sparse_coding/extended_yale": 5,
+    "sparse_coding/extended_yale": 4,
     "sparse_coding/pie": 0,
 }
 
