@@ -19,6 +19,7 @@ CASES = [
 @pytest.mark.parametrize(("cls", "check"), CASES)
 @pytest.mark.filterwarnings("ignore")
 def test_contract(cls, check):
+    """A check raises AssertionError where the promise is broken: test_broken_promise_is_caught."""
     method = cls(n_components=2) if issubclass(cls, Embedding) else cls()
     check(method)
 

@@ -66,7 +66,7 @@ def metric(method, values):
     return np.sqrt(values) if method is LFDA else np.ones_like(values)
 
 
-def same_up_to_sign(A, B, tolerance):
+def assert_same_up_to_sign(A, B, tolerance):
     scale = np.abs(B).max(axis=0)
     np.testing.assert_allclose(A * np.sign(np.sum(A * B, axis=0)) / scale, B / scale, atol=tolerance)
 
@@ -76,9 +76,9 @@ def test_lda_is_that_of_scikit_learn():
     oracle = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
     for d in (1, 2, 3):
         model = LDA(d, regularization="pinv", rcond=0).fit(X, y)
-        same_up_to_sign(model.coef_, oracle.scalings_[:, :d], 1e-9)
+        assert_same_up_to_sign(model.coef_, oracle.scalings_[:, :d], 1e-9)
         shifted = oracle.transform(X)[:, :d]
-        same_up_to_sign(model.transform(X), shifted - shifted.mean(axis=0), 1e-9)
+        assert_same_up_to_sign(model.transform(X), shifted - shifted.mean(axis=0), 1e-9)
     assert LDA().fit(X, y).embedding_.shape == (len(X), 3)
 
 
@@ -90,7 +90,7 @@ def test_more_samples_than_features(method):
     values, vectors = values[::-1][:3], vectors[:, ::-1][:, :3]
     model = method(3, regularization="pinv", rcond=0).fit(X, y)
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
-    same_up_to_sign(model.coef_, vectors * metric(method, values), 1e-7)
+    assert_same_up_to_sign(model.coef_, vectors * metric(method, values), 1e-7)
     np.testing.assert_allclose(model.embedding_, (X - X.mean(axis=0)) @ model.coef_, atol=1e-12)
 
 
@@ -105,7 +105,7 @@ def test_pseudo_inverse_with_more_features_than_samples(method):
     vectors /= np.sqrt(np.sum(vectors * (S_w @ vectors), axis=0))
     model = method(2, regularization="pinv", rcond=rcond).fit(X, y)
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-7)
-    same_up_to_sign(model.coef_, vectors * metric(method, values), 1e-6)
+    assert_same_up_to_sign(model.coef_, vectors * metric(method, values), 1e-6)
     larger = method(2, regularization="pinv", rcond=0.3).fit(X, y)
     assert larger.eigenvalues_[0] < model.eigenvalues_[0]
 
@@ -120,7 +120,7 @@ def test_ridge_with_more_features_than_samples(method, ridge):
     values, vectors = values[::-1][:2], vectors[:, ::-1][:, :2]
     model = method(2, ridge=ridge).fit(X, y)
     np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
-    same_up_to_sign(model.coef_, vectors * metric(method, values), 1e-7)
+    assert_same_up_to_sign(model.coef_, vectors * metric(method, values), 1e-7)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -26,7 +26,7 @@ def literal_dissimilarities(X, y, beta, alpha):
     return delta
 
 
-def same_up_to_sign(A, B, tolerance):
+def assert_same_up_to_sign(A, B, tolerance):
     np.testing.assert_allclose(A * np.sign(np.sum(A * B, axis=0)), B, atol=tolerance)
 
 
@@ -36,7 +36,7 @@ def test_coordinates_are_isomap_of_the_dissimilarities(k, beta, alpha):
     delta = literal_dissimilarities(X, y, beta * np.mean(pdist(X, "sqeuclidean")), alpha)
     model = IsoKRR(3, n_neighbors=k, beta=beta, alpha=alpha).fit(X, y)
     oracle = Isomap(n_components=3, n_neighbors=k or len(X) - 1, metric="precomputed").fit(delta)
-    same_up_to_sign(model.embedding_, oracle.embedding_, 1e-8)
+    assert_same_up_to_sign(model.embedding_, oracle.embedding_, 1e-8)
 
 
 def test_map_is_kernel_ridge_regression():

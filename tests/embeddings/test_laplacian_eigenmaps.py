@@ -25,7 +25,7 @@ def literal(W, d):
     return values[1 : d + 1], Z[:, 1 : d + 1]
 
 
-def same_up_to_sign(A, B, atol=1e-7):
+def assert_same_up_to_sign(A, B, atol=1e-7):
     scale = np.abs(B).max(axis=0)
     np.testing.assert_allclose(np.abs(A) / scale, np.abs(B) / scale, atol=atol)
 
@@ -56,7 +56,7 @@ def test_matches_the_equations(points, graph, heat):
     W = weights(points, graph, heat)
     values, Z = literal(W, 3)
     np.testing.assert_allclose(embedding.eigenvalues_, values, atol=1e-10)
-    same_up_to_sign(embedding.embedding_, Z)
+    assert_same_up_to_sign(embedding.embedding_, Z)
     D = W.sum(axis=1)
     np.testing.assert_allclose(embedding.degrees_, D)
     np.testing.assert_allclose(embedding.embedding_.T * D @ embedding.embedding_, np.eye(3), atol=1e-10)
@@ -68,7 +68,7 @@ def test_l1_graph_uses_the_absolute_codes():
     embedding = LaplacianEigenmaps(2, graph="l1").fit(X)
     values, Z = literal(l1_weights(X).toarray(), 2)
     np.testing.assert_allclose(embedding.eigenvalues_, values, atol=1e-10)
-    same_up_to_sign(embedding.embedding_, Z)
+    assert_same_up_to_sign(embedding.embedding_, Z)
     assert embedding.sigma_ is None
     assert embedding.extension_kernel(X[:3] + 0.01).shape == (3, 30)
 

@@ -15,7 +15,7 @@ def roll():
     return swiss_roll(60, np.random.default_rng(0))[0]
 
 
-def same_up_to_sign(A, B, atol):
+def assert_same_up_to_sign(A, B, atol):
     signs = np.sign((A * B).sum(axis=0))
     np.testing.assert_allclose(A * signs, B, atol=atol * np.abs(B).max())
 
@@ -43,8 +43,8 @@ def test_matches_the_equations(roll, kernel, mu):
     L_l = lgrm_alignment(X, 6, 2, gamma).toarray()
     values, Y, mapped, L_g = literal(X, new, L_l, K, K_new, mu, gamma, 2)
     np.testing.assert_allclose(lgrm.eigenvalues_, values, rtol=1e-6)
-    same_up_to_sign(lgrm.embedding_, Y, 1e-6)
-    same_up_to_sign(lgrm.transform(new), mapped, 1e-6)
+    assert_same_up_to_sign(lgrm.embedding_, Y, 1e-6)
+    assert_same_up_to_sign(lgrm.transform(new), mapped, 1e-6)
     np.testing.assert_allclose(lgrm.transform(X), lgrm.embedding_ - L_g @ lgrm.embedding_, atol=1e-7)
 
 
@@ -88,15 +88,15 @@ def test_any_local_laplacian_may_take_its_place(roll, local, build):
     K = kernel_matrix(roll, sigma=10.0)
     values, Y, mapped, _ = literal(roll, roll, build(roll).toarray(), K, K, 1e-3, 1e-2, 2)
     np.testing.assert_allclose(lgrm.eigenvalues_, values, rtol=1e-5)
-    same_up_to_sign(lgrm.embedding_, Y, 1e-5)
-    same_up_to_sign(lgrm.transform(roll), mapped, 1e-5)
+    assert_same_up_to_sign(lgrm.embedding_, Y, 1e-5)
+    assert_same_up_to_sign(lgrm.transform(roll), mapped, 1e-5)
 
 
 def test_without_the_global_term_it_is_the_local_method(roll):
     lgrm = LGRM(2, local="laplacian", heat_sigma=None, mu=0.0).fit(roll)
     values, V = linalg.eigh(laplacian_alignment(roll, 8).toarray(), subset_by_index=(1, 2))
     np.testing.assert_allclose(lgrm.eigenvalues_, values, atol=1e-10)
-    same_up_to_sign(lgrm.embedding_, V, 1e-8)
+    assert_same_up_to_sign(lgrm.embedding_, V, 1e-8)
 
 
 def test_proposition_1_and_2_large_mu_is_locality_preserving_projection(roll):
@@ -110,8 +110,8 @@ def test_proposition_1_and_2_large_mu_is_locality_preserving_projection(roll):
             gaps.append(angles.max())
         assert gaps[-1] < 1e-3
         assert gaps[-1] < gaps[0]
-        same_up_to_sign(lgrm.embedding_, expected.embedding_, 1e-3)
-        same_up_to_sign(lgrm.transform(X), expected.transform(X), 1e-3)
+        assert_same_up_to_sign(lgrm.embedding_, expected.embedding_, 1e-3)
+        assert_same_up_to_sign(lgrm.transform(X), expected.transform(X), 1e-3)
 
 
 def test_proposition_3_and_4_small_mu_is_spectral_regression(roll):
@@ -121,8 +121,8 @@ def test_proposition_3_and_4_small_mu_is_spectral_regression(roll):
     ):
         expected = regression.fit(roll)
         lgrm = LGRM(2, local="laplacian", mu=1e-9, gamma=0.1, kernel=kernel, sigma=10.0).fit(roll)
-        same_up_to_sign(lgrm.embedding_, expected.embedding_, 1e-6)
-        same_up_to_sign(lgrm.transform(roll), expected.transform(roll), 1e-6)
+        assert_same_up_to_sign(lgrm.embedding_, expected.embedding_, 1e-6)
+        assert_same_up_to_sign(lgrm.transform(roll), expected.transform(roll), 1e-6)
 
 
 def test_laplacian_without_the_global_term_has_other_scaling_than_eigenmaps(roll):

@@ -66,7 +66,7 @@ def literal_algorithm(X, y, d, grid, start, mu1, mu2, mu3, scaling="mean"):
     raise AssertionError("the literal algorithm does not settle")
 
 
-def same_up_to_sign(A, B, tolerance):
+def assert_same_up_to_sign(A, B, tolerance):
     np.testing.assert_allclose(A * np.sign(np.sum(A * B, axis=0)), B, atol=tolerance)
 
 
@@ -79,7 +79,7 @@ def test_fixed_sigma_solves_eq_12(scaling, d):
     model = NSSE(d, sigma=sigma, scaling=scaling, **weights).fit(X, y)
     Y, objective, values = literal_embedding(X, y, d, sigma, **weights, scaling=scaling)
     assert values[d] - values[d - 1] > 1e-6
-    same_up_to_sign(model.embedding_, Y, 1e-8)
+    assert_same_up_to_sign(model.embedding_, Y, 1e-8)
     np.testing.assert_allclose(model.objective_, objective, rtol=1e-9)
     assert model.sigma_ == pytest.approx(sigma)
     assert [step.values["sigma"] for step in model.steps_] == pytest.approx([sigma])
@@ -122,7 +122,7 @@ def test_sigma_minimises_eq_11():
     model = NSSE(2, **SMALL, tol=1e-6).fit(X, y)
     Y, at, _ = literal_embedding(X, y, 2, model.sigma_, **SMALL)
     np.testing.assert_allclose(model.objective_, at, rtol=1e-9)
-    same_up_to_sign(model.embedding_, Y, 1e-7)
+    assert_same_up_to_sign(model.embedding_, Y, 1e-7)
     for factor in (0.3, 0.7, 0.97, 1.03, 1.4, 3):
         assert literal_embedding(X, y, 2, factor * model.sigma_, **SMALL)[1] > at
 

@@ -13,7 +13,7 @@ def points():
     return np.random.default_rng(0).standard_normal((50, 4)) * [4, 2, 1, 1]
 
 
-def same_up_to_sign(A, B, atol=1e-7):
+def assert_same_up_to_sign(A, B, atol=1e-7):
     signs = np.sign((A * B).sum(axis=0))
     np.testing.assert_allclose(A * signs, B, atol=atol * np.abs(B).max())
 
@@ -24,7 +24,7 @@ def test_lpp_solves_its_generalized_eigenproblem(points):
     values, W = linalg.eigh(X.T @ L @ X, X.T @ X)
     lpp = LPP(2, n_neighbors=6, heat_sigma=3.0).fit(points)
     np.testing.assert_allclose(lpp.eigenvalues_, values[:2], rtol=1e-9)
-    same_up_to_sign(lpp.coef_, W[:, :2])
+    assert_same_up_to_sign(lpp.coef_, W[:, :2])
     np.testing.assert_allclose(lpp.embedding_.T @ lpp.embedding_, np.eye(2), atol=1e-10)
     np.testing.assert_allclose(lpp.transform(points), lpp.embedding_, atol=1e-10)
 
@@ -45,7 +45,7 @@ def test_klpp_solves_its_problem_in_an_explicit_feature_space(points):
     values, W = linalg.eigh(features.T @ L @ features, features.T @ features)
     klpp = KLPP(2, kernel="polynomial", degree=2, heat_sigma=1.0, cutoff=1e-12).fit(X)
     np.testing.assert_allclose(klpp.eigenvalues_, values[:2], rtol=1e-7)
-    same_up_to_sign(klpp.embedding_, features @ W[:, :2], 1e-6)
+    assert_same_up_to_sign(klpp.embedding_, features @ W[:, :2], 1e-6)
     np.testing.assert_allclose(klpp.transform(X), klpp.embedding_, atol=1e-7)
 
 
@@ -55,7 +55,7 @@ def test_spectral_regression_is_a_ridge_regression_onto_laplacian_coordinates(D)
     X, new = rng.standard_normal((50, D)), rng.standard_normal((5, D))
     regression = SpectralRegression(2, gamma=0.5, heat_sigma=None).fit(X)
     Y = linalg.eigh(laplacian_alignment(X, 8).toarray(), subset_by_index=(1, 2))[1]
-    same_up_to_sign(regression.embedding_, Y)
+    assert_same_up_to_sign(regression.embedding_, Y)
     ridge = Ridge(alpha=0.5).fit(X, regression.embedding_)
     np.testing.assert_allclose(regression.transform(new), ridge.predict(new), atol=1e-9)
 

@@ -33,7 +33,7 @@ def lap(W):
     return np.diag(W.sum(axis=1)) - W
 
 
-def same_up_to_sign(A, B, tolerance=1e-8):
+def assert_same_up_to_sign(A, B, tolerance=1e-8):
     np.testing.assert_allclose(A * np.sign(np.sum(A * B, axis=0)), B, atol=tolerance)
 
 
@@ -62,7 +62,7 @@ def test_sosi_eq_1(d, mu):
     values, vectors = without_constant(*linalg.eigh(lap(W_w) - mu * lap(W_b), D_w))
     model = SupervisedLaplacian(d, mu=mu).fit(X, y)
     np.testing.assert_allclose(model.eigenvalues_, values[:d], atol=1e-10)
-    same_up_to_sign(model.embedding_, vectors[:, :d])
+    assert_same_up_to_sign(model.embedding_, vectors[:, :d])
     np.testing.assert_allclose(model.embedding_.T @ D_w @ model.embedding_, np.eye(d), atol=1e-9)
 
 
@@ -96,7 +96,7 @@ def test_nsse_eq_2(d):
     np.testing.assert_allclose(Y.T @ Y, np.eye(d), atol=1e-10)
     # The two contrasts share an eigenvalue: only the plane they span is determined.
     np.testing.assert_allclose(Y[:, :2] @ Y[:, :2].T, vectors[:, :2] @ vectors[:, :2].T, atol=1e-8)
-    same_up_to_sign(Y[:, 2:], vectors[:, 2:d], 1e-7)
+    assert_same_up_to_sign(Y[:, 2:], vectors[:, 2:d], 1e-7)
 
 
 @pytest.mark.parametrize("sizes", [(5, 9, 6, 7), (30,) * 20])

@@ -95,6 +95,7 @@ def test_latex_compiles_where_latex_is_installed(rows, tmp_path):
     source = tmp_path / "t.tex"
     source.write_text("\\documentclass{article}\\usepackage{booktabs}\\begin{document}" + tex + "\\end{document}")
     subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path, check=True)
+    assert source.with_suffix(".pdf").stat().st_size > 0
 
 
 def test_rows_and_columns_of_latex_agree(rows):
