@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from manifold_oos.numerics import shared as module
+from manifold_oos.numerics.shared import Kept, saved_seconds, shared, sharing
+
+
+def test_without_sharing_everything_is_made_each_time():
+    made = []
+    for _ in range(2):
+        shared("a", [np.zeros(3)], lambda: made.append(1))
+    assert len(made) == 2 and saved_seconds() == 0
+
+
+def test_equal_arrays_of_other_shape_type_or_name_are_told_apart():
+    made = []
+    with sharing(Kept()):
+        for name, array in [
+            ("a", np.zeros(4)),
+            ("a", np.zeros((2, 2))),
+            ("a", np.zeros(4, dtype=np.float32)),
+            ("b", np.zeros(4)),
+            ("a", np.zeros(8)[::2]),
+        ]:
+            shared(name, [array], lambda: made.append(1))
+    assert len(made) == 4
+
+
+def test_a_missing_array_is_not_an_empty_one():
+    made = []
+    with sharing(Kept()):
+        shared("a", [None], lambda: made.append(1))
+        shared("a", [np.zeros(0)], lambda: made.append(1))
+    assert len(made) == 2
+
+
+def test_the_oldest_go_when_memory_is_full():
+    kept = Kept(limit=1000)
+    with sharing(kept):
+        for i in range(5):
+            shared(i, [], lambda: np.zeros(50))
+        again = []
+        shared(0, [], lambda: again.append(0))
+        shared(4, [], lambda: again.append(4))
+    assert again == [0]
+
+
+def test_saved_seconds_count_what_was_inside(monkeypatch):
+    clock = iter([0.0, 1.0, 4.0, 9.0])
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    with sharing(Kept()):
+        shared("outer", [], lambda: shared("inner", [], lambda: 1))  # inner 3 s of the outer 9
+        shared("inner", [], lambda: 1)
+        assert saved_seconds() == 3.0
+        shared("outer", [], lambda: 1)
+        assert saved_seconds() == 12.0
+
+
+def test_a_failure_is_not_kept():
+    with sharing(Kept()):
+        with pytest.raises(ValueError, match="once"):
+            shared("a", [], lambda: (_ for _ in ()).throw(ValueError("once")))
+        assert shared("a", [], lambda: 2) == 2
