@@ -93,9 +93,9 @@ def check_marked(words: list[str]) -> None:
     else:
         assert program in OTHERS, f"{program}: a command that the test does not know"
     for word in arguments:
-        if word.startswith(("configs/", "scripts/", "docs/")):
+        if word.startswith(("configs/", "scripts/", "benchmarks/", "docs/")):
             assert (ROOT / word).is_file(), f"{word}: no such file"
-    if program == "python" and arguments[0].startswith("scripts/"):
+    if program == "python" and arguments[0].startswith(("scripts/", "benchmarks/", "docs/builders/")):
         source = (ROOT / arguments[0]).read_text()
         for option in [word for word in arguments if word.startswith("--")]:
             assert f'"{option}"' in source, f"{arguments[0]} has no {option}"

@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def script(name: str):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    folder = "docs/builders" if (ROOT / f"docs/builders/{name}.py").exists() else "scripts"
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -26,7 +27,7 @@ def script(name: str):
 
 def test_pages_are_up_to_date(capsys):
     code = script("method_pages").main(["--check"])
-    assert code == 0, f"run python scripts/method_pages.py: {capsys.readouterr().out}"
+    assert code == 0, f"run python docs/builders/method_pages.py: {capsys.readouterr().out}"
 
 
 def test_docstrings_become_markdown():
@@ -45,7 +46,7 @@ def test_every_method_has_page_and_picture(kind):
         assert not re.search(r":math:|:class:|\.\. |``", page), "reStructuredText is left"
         assert page.count("$") % 2 == 0
         assert (ROOT / "docs" / "images" / "methods" / f"{kind}_{name}.png").is_file(), (
-            f"run python scripts/method_pictures.py {kind}/{name}"
+            f"run python docs/builders/method_pictures.py {kind}/{name}"
         )
 
 

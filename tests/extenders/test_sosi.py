@@ -12,9 +12,7 @@ from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
 from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sosi import SOSI, center_counts, nearest_class
 
-SPEC = importlib.util.spec_from_file_location(
-    "sosi_literal", Path(__file__).parents[2] / "scripts" / "sosi_literal.py"
-)
+SPEC = importlib.util.spec_from_file_location("sosi_literal", Path(__file__).with_name("sosi_literal.py"))
 literal = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(literal)
 

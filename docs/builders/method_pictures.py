@@ -1,6 +1,6 @@
 """Draw the pictures of docs/: each method on a small built-in example, and SOSI taking in new points.
 
-python scripts/method_pictures.py [NAME...]     such as sosi or extenders/lle; all without a name
+python docs/builders/method_pictures.py [NAME...]     such as sosi or extenders/lle; all without a name
 """
 
 import inspect
@@ -20,7 +20,7 @@ from manifold_oos.datasets.toy import s_surface, swiss_roll, two_manifolds
 from manifold_oos.registry import KINDS, available
 from manifold_oos.reporting.style import COLORS, FAINT, INK, house_style, new_figure
 
-IMAGES = Path(__file__).parents[1] / "docs" / "images"
+IMAGES = Path(__file__).parents[1] / "images"
 ANIMALS = ["duck", "pig", "dog"]
 #: The usual extender of an embedding that has no map of its own.
 EXTENDERS = {

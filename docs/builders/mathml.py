@@ -21,7 +21,7 @@ def to_mathml(tex: str, display: bool) -> str:
     left = re.search(r">\s*(\\[A-Za-z|]+)", mathml)
     if left:
         raise ValueError(
-            f"{left[1]} in the formula {tex.strip()}: not known to latex2mathml; add it to scripts/mathml.py"
+            f"{left[1]} in the formula {tex.strip()}: not known to latex2mathml; add it to docs/builders/mathml.py"
         )
     return f'<div style="overflow-x: auto">{mathml}</div>' if display else mathml
 

@@ -1,4 +1,4 @@
-"""What the engine costs beside its trials, and what a second worker brings: python scripts/bench_engine.py."""
+"""What the engine costs beside its trials, and what a second worker brings: python benchmarks/engine.py."""
 
 import argparse
 import tempfile

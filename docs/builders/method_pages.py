@@ -1,7 +1,7 @@
 """Write the generated pages of docs/: one per method, the list of methods, the data sets, the keys of a config.
 
 Docstrings, class attributes, datasets/*.yaml and the models of a config are the source; docs/methods/advice.yaml
-adds cost and advice. `python scripts/method_pages.py` writes, `--check` says what would change (exit code 1).
+adds cost and advice. `python docs/builders/method_pages.py` writes, `--check` says what would change (exit code 1).
 """
 
 import argparse
@@ -25,11 +25,13 @@ from manifold_oos.experiment.fields import listed
 from manifold_oos.extenders.base import Extender
 from manifold_oos.registry import KINDS, available
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-NOTE = "<!-- Written by scripts/method_pages.py; change the docstring or docs/methods/advice.yaml instead. -->"
+NOTE = (
+    "<!-- Written by docs/builders/method_pages.py: change the docstring or docs/methods/advice.yaml instead. -->"
+)
 WORDS = {"embeddings": "embedding", "extenders": "extender", "classifiers": "classifier"}
-MENU = re.compile(r"(?<=\(scripts/method_pages.py\)\n).*?(?=      # methods: end)", re.DOTALL)
+MENU = re.compile(r"(?<=\(docs/builders/method_pages.py\)\n).*?(?=      # methods: end)", re.DOTALL)
 KEYS = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- keys: end -->)", re.DOTALL)
 
 
@@ -125,7 +127,7 @@ def methods_index() -> str:
         lines = [f"- [{name}]({kind}_{name}.md): {line(cls)}" for name, cls in available(kind).items()]
         parts += [f"## {kind.capitalize()}", "\n".join(lines)]
     picture = "![Every embedding on three surfaces](../images/gallery.png)"
-    parts += ["## All embeddings at once", f"{picture}\n\nDrawn by `scripts/gallery.py`."]
+    parts += ["## All embeddings at once", f"{picture}\n\nDrawn by `docs/builders/gallery.py`."]
     return "\n\n".join(parts) + "\n"
 
 

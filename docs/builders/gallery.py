@@ -1,6 +1,6 @@
 """Draws every embedding of the Swiss roll, the Swiss roll with a hole and the S-surface, as in LGRM Fig. 1 and 2.
 
-Usage: python scripts/gallery.py [--out docs/images/gallery.png]
+Usage: python docs/builders/gallery.py [--out docs/images/gallery.png]
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Times of the extenders and of the two kernels behind them, in one run: ``python scripts/bench_extenders.py``.
+"""Times of the extenders and of the two kernels behind them, in one run: ``python benchmarks/extenders.py``.
 
 Processor time of one thread, so that other work on the machine matters little. The data are the Extended Yale B
 faces of the sparse-coding paper (random projection to 200, unit norm), or random ones, said so, where they are not

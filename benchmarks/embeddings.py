@@ -1,6 +1,6 @@
 """Times embeddings beside scikit-learn's in one run: CPU seconds, ratio, peak memory, agreement of coordinates.
 
-Usage: python scripts/bench_embeddings.py [--quick]
+Usage: python benchmarks/embeddings.py [--quick]
 Everything runs on one thread; the least of several runs counts. Exit code 1 when one of ours is slower.
 """
 

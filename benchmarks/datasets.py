@@ -1,4 +1,4 @@
-"""Time the first and the second load of a data set: python scripts/bench_datasets.py [NAME] [DATA_DIR].
+"""Time the first and the second load of a data set: python benchmarks/datasets.py [NAME] [DATA_DIR].
 
 The first load decodes and fills an empty cache, the second reads it; the second shall take under 5 % of the first.
 """

@@ -6,14 +6,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
-from sosi_literal import sosi
 
 from manifold_oos.datasets import load
 from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
 from manifold_oos.extenders.sosi import SOSI
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "extenders"))
+from sosi_literal import sosi
 
 
 def main():
