@@ -4,10 +4,10 @@ import argparse
 import tempfile
 import time
 
-from manifold_oos.experiment import runner
-from manifold_oos.experiment.config import Experiment
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.experiment.sources import source_digest
+from manifold_oos.config.load import load_config
+from manifold_oos.config.model import Experiment
+from manifold_oos.engine import runner
+from manifold_oos.engine.keys import source_digest
 
 SHORT = {
     "dataset": {"name": "digits", "per_class": 30},

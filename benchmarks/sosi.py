@@ -16,7 +16,7 @@ from manifold_oos.datasets import load
 from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
 from manifold_oos.extenders.sosi import SOSI
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "extenders"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 from sosi_literal import sosi
 
 

@@ -10,18 +10,7 @@ from typing import IO
 
 @contextmanager
 def atomic(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file so that it appears whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-        Where the file shall be; its folder is made where missing.
-
-    Yields
-    ------
-    binary stream
-        Goes to a temporary file beside it, which takes the name at the end.
-    """
+    """Write a file so that it appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as stream:
         try:
@@ -39,20 +28,7 @@ def atomic(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text file as a whole (UTF-8, newlines as given).
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    text : str
-        What it shall hold.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
+    """Write a text file as a whole (UTF-8, newlines as given)."""
     with atomic(path) as stream:
         stream.write(text.encode())
     return path

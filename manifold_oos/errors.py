@@ -1,5 +1,8 @@
 """The errors that a person caused and can mend: the command prints them as one line and exits with code 2."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class MoosError(ValueError):
     """One line that says what is wrong, where, and what to do."""
@@ -11,3 +14,18 @@ class ConfigError(MoosError):
 
 class DataError(MoosError):
     """A data file is missing, damaged or not what its loader expects."""
+
+
+def nearest(word: object, known: Iterable[object]) -> str:
+    """A hint for a word that is not known: the nearest names, or all of them.
+
+    Examples
+    --------
+    >>> nearest("lamda", ["sigma", "lambda_"])
+    'did you mean "lambda_"?'
+    """
+    names = [str(name) for name in known]
+    near = get_close_matches(str(word), names, n=3, cutoff=0.5)
+    if near:
+        return "did you mean " + " or ".join(f'"{name}"' for name in near) + "?"
+    return f"known: {', '.join(names)}" if names else "there are none"

@@ -9,16 +9,16 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import clone
 
-from manifold_oos.errors import ConfigError
+from manifold_oos.errors import ConfigError, nearest
 
-KINDS = ("embeddings", "extenders", "classifiers")
+#: The folder of each stage of an arm, which is also the word of ``moos list``.
+KINDS = {"embedding": "embeddings", "extender": "extenders", "classifier": "classifiers"}
 
 
 @cache
@@ -69,10 +69,18 @@ def find(kind: str, name: str) -> type:
         return import_class(name)
     classes = available(kind)
     if name not in classes:
-        near = get_close_matches(name, classes, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(classes)}"
-        raise ConfigError(f"{name}: no such name among the {kind}; {hint} (moos list {kind})")
+        raise ConfigError(f"{name}: no such name among the {kind}; {nearest(name, classes)} (moos list {kind})")
     return classes[name]
+
+
+def signature(cls: type) -> dict[str, Any]:
+    """The parameters of a method with their defaults (``inspect.Parameter.empty`` without one), in order."""
+    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    return {
+        p.name: p.default
+        for p in parameters.values()
+        if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    }
 
 
 def build(kind: str, method: Any) -> Any:

@@ -9,16 +9,6 @@ PACKAGE = Path(__file__).parent
 def shipped(folder: str) -> Path:
     """A folder of the top level, such as ``configs`` or ``datasets``.
 
-    Parameters
-    ----------
-    folder : str
-        Its name in the repository.
-
-    Returns
-    -------
-    Path
-        The folder inside the installed package if there is one, else that of the checkout.
-
     Examples
     --------
     >>> shipped("configs").joinpath("quickstart.yaml").is_file()
@@ -30,11 +20,6 @@ def shipped(folder: str) -> Path:
 
 def shipped_configs() -> dict[str, str]:
     """Title of every shipped config by its path below ``configs``.
-
-    Returns
-    -------
-    dict of str to str
-        Sorted by path; blocks meant for ``include`` (a leading underscore) are left out.
 
     Examples
     --------

@@ -10,14 +10,15 @@ import tempfile
 from pathlib import Path
 
 from manifold_oos.atomic import write_text
+from manifold_oos.config.load import load_config
+from manifold_oos.config.subset import reduce_experiment
+from manifold_oos.engine.progress import make_progress
+from manifold_oos.engine.runner import run_experiment
+from manifold_oos.engine.store import Store
 from manifold_oos.errors import MoosError
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.experiment.progress import make_progress
-from manifold_oos.experiment.runner import run_experiment
-from manifold_oos.experiment.store import Store
-from manifold_oos.reporting.check import REFERENCE
-from manifold_oos.reporting.outputs import collect, csv_text, split_rows
-from manifold_oos.reporting.reduce import reduce_experiment
+from manifold_oos.regression import REFERENCE
+from manifold_oos.reporting.write import csv_text, split_rows
+from manifold_oos.results.collect import collect
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,16 +11,16 @@ from pathlib import Path
 import pandas as pd
 
 from manifold_oos.atomic import write_text
+from manifold_oos.config.load import load_config
+from manifold_oos.config.model import Experiment
+from manifold_oos.config.subset import reduce_experiment
+from manifold_oos.engine.progress import make_progress
+from manifold_oos.engine.runner import run_experiment
+from manifold_oos.engine.store import Store
 from manifold_oos.errors import ConfigError, MoosError
-from manifold_oos.experiment.config import Experiment
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.experiment.progress import make_progress
-from manifold_oos.experiment.runner import run_experiment
-from manifold_oos.experiment.store import Store
-from manifold_oos.reporting.cells import label_of
-from manifold_oos.reporting.outputs import collect
-from manifold_oos.reporting.published import SIGNS
-from manifold_oos.reporting.reduce import reduce_experiment
+from manifold_oos.metrics import label_of
+from manifold_oos.results.collect import collect
+from manifold_oos.results.published import SIGNS
 
 BEGIN, END = "<!-- table: begin (scripts/readme_table.py) -->", "<!-- table: end -->"
 

@@ -17,21 +17,23 @@ import pandas as pd
 from PIL import Image
 
 from manifold_oos.atomic import atomic, write_text
+from manifold_oos.config.load import load_config
+from manifold_oos.config.model import Experiment
+from manifold_oos.config.subset import reduce_experiment
+from manifold_oos.engine.plan import make_plan
+from manifold_oos.engine.progress import make_progress
+from manifold_oos.engine.records import write_records
+from manifold_oos.engine.runner import missing, run_experiment
+from manifold_oos.engine.store import Store
 from manifold_oos.errors import MoosError
-from manifold_oos.experiment.config import Experiment
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.experiment.plan import make_plan
-from manifold_oos.experiment.progress import make_progress
-from manifold_oos.experiment.runner import missing, run_experiment
-from manifold_oos.experiment.store import Store
-from manifold_oos.experiment.writing import write_records
-from manifold_oos.reporting import Results, collect, make_tables, write_outputs
-from manifold_oos.reporting.cells import is_time
-from manifold_oos.reporting.published import POINTS
-from manifold_oos.reporting.readings import EXPLAINED, OPEN, UNTESTED, deviations, readings_markdown, states
-from manifold_oos.reporting.reduce import reduce_experiment
+from manifold_oos.metrics import is_time
 from manifold_oos.reporting.render import markdown
+from manifold_oos.reporting.write import readings_markdown, write_outputs
 from manifold_oos.resources import shipped_configs
+from manifold_oos.results.collect import Results, collect
+from manifold_oos.results.explanations import EXPLAINED, OPEN, UNTESTED, deviations, explained_states
+from manifold_oos.results.published import POINTS
+from manifold_oos.results.tables import make_tables
 
 ROOT = Path(__file__).parent.parent
 PAPERS = {
@@ -143,7 +145,7 @@ def count_cells(results: Results) -> Counter[str]:
 
     cells = counted(results.cells)
     matched = cells[cells["verdict"] == "matches"]
-    counts = Counter(states(counted(deviations(results))))
+    counts = Counter(explained_states(counted(deviations(results))))
     if len(matched):
         counts["match"] = len(matched)
         near = (matched["mean"] - matched["published"]).abs() <= tolerance(matched["published"])

@@ -13,15 +13,15 @@ from pathlib import Path
 import pandas as pd
 
 from manifold_oos.atomic import atomic, write_text
+from manifold_oos.config.load import load_config
+from manifold_oos.config.model import Arm, Experiment
+from manifold_oos.engine.store import Store
 from manifold_oos.errors import DataError, MoosError
-from manifold_oos.experiment.config import Arm, Experiment
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.experiment.store import Store
 from manifold_oos.registry import find
-from manifold_oos.reporting import Results, collect
-from manifold_oos.reporting.pareto import pareto_figure, pareto_front
-from manifold_oos.reporting.ranks import rank_figure
-from manifold_oos.reporting.statistics import Ranking, rank_arms
+from manifold_oos.reporting.figures.pareto import pareto_figure, pareto_front
+from manifold_oos.reporting.figures.ranks import rank_figure
+from manifold_oos.results.collect import Results, collect
+from manifold_oos.results.statistics import Ranking, rank_arms
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "which_extender.md"

@@ -10,7 +10,7 @@ from manifold_oos.registry import KINDS, available
 
 CASES = [
     pytest.param(cls, check, id=f"{kind}/{name}-{check.__name__}")
-    for kind in KINDS
+    for kind in KINDS.values()
     for name, cls in available(kind).items()
     for check in checks_for(cls)
 ]

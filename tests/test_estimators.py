@@ -8,7 +8,7 @@ from manifold_oos.registry import KINDS, available
 
 
 @parametrize_with_checks(
-    [scikit_learn_instance(cls) for kind in KINDS for cls in available(kind).values()],
+    [scikit_learn_instance(cls) for kind in KINDS.values() for cls in available(kind).values()],
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore")

@@ -117,7 +117,7 @@ def test_wrong_use_is_one_clear_line(digits):
     X, y = digits
     with pytest.raises(ValueError, match="gaussian_fields is transductive"):
         OutOfSample("suplap", "rbf", "gaussian_fields").fit(X, y)
-    with pytest.raises(ValueError, match="did you mean suplap"):
+    with pytest.raises(ValueError, match='did you mean "suplap'):
         OutOfSample("suplapp").fit(X, y)
     with pytest.raises(ValueError, match="only 1 of the points"):
         OutOfSample().fit(X, np.r_[1, np.full(159, -1)])

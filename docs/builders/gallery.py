@@ -16,7 +16,7 @@ from PIL import Image
 
 from manifold_oos.datasets.toy import s_surface, swiss_roll
 from manifold_oos.registry import available
-from manifold_oos.reporting.style import INK, house_style
+from manifold_oos.reporting.figures.style import INK, house_style
 
 N, COLUMNS, NEIGHBORS = 1000, 7, 9
 SURFACES = {

@@ -18,10 +18,10 @@ import yaml
 from pydantic import BaseModel
 
 from manifold_oos import datasets
+from manifold_oos.config import model as config
+from manifold_oos.config.model import listed
 from manifold_oos.datasets.files import FileLoader
 from manifold_oos.docstrings import parse, summary
-from manifold_oos.experiment import config
-from manifold_oos.experiment.fields import listed
 from manifold_oos.extenders.base import Extender
 from manifold_oos.registry import KINDS, available
 
@@ -123,7 +123,7 @@ def line(thing: object) -> str:
 def methods_index() -> str:
     """The list of all methods."""
     parts = [NOTE, "# Methods", "The same lists as `moos list`; the pages say what `moos describe` says, and more."]
-    for kind in KINDS:
+    for kind in KINDS.values():
         lines = [f"- [{name}]({kind}_{name}.md): {line(cls)}" for name, cls in available(kind).items()]
         parts += [f"## {kind.capitalize()}", "\n".join(lines)]
     picture = "![Every embedding on three surfaces](../images/gallery.png)"
@@ -134,7 +134,7 @@ def methods_index() -> str:
 def menu() -> str:
     """The methods' part of the site's menu."""
     lines = []
-    for kind in KINDS:
+    for kind in KINDS.values():
         lines.append(f"      - {kind.capitalize()}:")
         lines += [f"          - {name}: methods/{kind}_{name}.md" for name in available(kind)]
     return "".join(f"{line}\n" for line in lines)
@@ -216,12 +216,12 @@ def shown(default: Any) -> str:
 def pages() -> dict[Path, str]:
     """Path and text of every generated page."""
     advice = yaml.safe_load((DOCS / "methods" / "advice.yaml").read_text(encoding="utf-8"))
-    for kind in KINDS:
+    for kind in KINDS.values():
         unknown = set(available(kind)) ^ set(advice[kind])
         if unknown:
             raise SystemExit(f"docs/methods/advice.yaml: {kind}: {', '.join(sorted(unknown))} missing or unknown")
     found = {DOCS / "methods" / "index.md": methods_index()}
-    for kind in KINDS:
+    for kind in KINDS.values():
         for name, cls in available(kind).items():
             found[DOCS / "methods" / f"{kind}_{name}.md"] = method_page(kind, name, cls, advice[kind][name])
     for page, make in ((DOCS / "datasets.md", lambda _: datasets_table()), (DOCS / "config.md", keys_table)):

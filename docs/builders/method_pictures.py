@@ -18,7 +18,7 @@ from sklearn.decomposition import PCA
 from manifold_oos import datasets
 from manifold_oos.datasets.toy import s_surface, swiss_roll, two_manifolds
 from manifold_oos.registry import KINDS, available
-from manifold_oos.reporting.style import COLORS, FAINT, INK, house_style, new_figure
+from manifold_oos.reporting.figures.style import COLORS, FAINT, INK, house_style, new_figure
 
 IMAGES = Path(__file__).parents[1] / "images"
 ANIMALS = ["duck", "pig", "dog"]
@@ -251,7 +251,7 @@ def main() -> None:
     draw = {"embeddings": draw_embedding, "extenders": draw_extender, "classifiers": draw_classifier}
     warnings.simplefilter("ignore")
     with house_style():
-        for kind in KINDS:
+        for kind in KINDS.values():
             for name in available(kind):
                 if not wanted or {name, f"{kind}/{name}"} & wanted:
                     write(draw[kind](name), IMAGES / "methods" / f"{kind}_{name}.png")

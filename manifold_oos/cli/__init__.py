@@ -55,13 +55,7 @@ def moos() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; a person's mistake is one line and exit code 2, an interrupt is 130.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Instead of those of the command line.
-    """
+    """Run the command; a person's mistake is one line and exit code 2, an interrupt is 130."""
     try:
         code = moos.main(args=arguments, prog_name="moos", standalone_mode=False)
     except click.exceptions.Abort:

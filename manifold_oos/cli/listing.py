@@ -3,12 +3,11 @@
 import json
 import traceback
 from dataclasses import asdict, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from manifold_oos.errors import ConfigError
+from manifold_oos.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from manifold_oos.datasets.base import Loader
@@ -79,18 +78,7 @@ def describe(name: str, as_json: bool, check: bool) -> None:
 
 
 def catalogue(kind: str) -> dict[str, str]:
-    """Name and one line of everything of a kind.
-
-    Parameters
-    ----------
-    kind : str
-        One of LISTS.
-
-    Returns
-    -------
-    dict of str to str
-        Description by name.
-    """
+    """Name and one line of everything of a kind."""
     from manifold_oos import registry
     from manifold_oos.docstrings import summary
 
@@ -99,7 +87,7 @@ def catalogue(kind: str) -> dict[str, str]:
 
         return {name: summary(loader) for name, loader in datasets.available().items()}
     if kind == "metrics":
-        from manifold_oos.experiment.metrics import METRICS
+        from manifold_oos.metrics import METRICS
 
         return {name: metric.description for name, metric in METRICS.items()}
     if kind == "configs":
@@ -110,20 +98,7 @@ def catalogue(kind: str) -> dict[str, str]:
 
 
 def document(kind: str, thing: Any) -> "Documentation":
-    """What the docstrings say of a data set, method or metric.
-
-    Parameters
-    ----------
-    kind : str
-        Its kind.
-    thing : type or Metric
-        From :func:`resolve`.
-
-    Returns
-    -------
-    Documentation
-        With the options of a data set as parameters.
-    """
+    """What the docstrings say of a data set, method or metric."""
     from manifold_oos.docstrings import Documentation, options, parse
 
     if kind == "metrics":
@@ -132,18 +107,7 @@ def document(kind: str, thing: Any) -> "Documentation":
 
 
 def variants(loader: "type[Loader]") -> dict[str, dict[str, Any]]:
-    """What is known of each variant of a data set.
-
-    Parameters
-    ----------
-    loader : type
-        The data set.
-
-    Returns
-    -------
-    dict of str to dict
-        Description, samples, classes, size, licence and where it was found, by variant.
-    """
+    """What is known of each variant of a data set."""
     instance = loader(offline=True)
     return {
         variant: {"description": text, **asdict(instance.listed(variant))}
@@ -152,27 +116,14 @@ def variants(loader: "type[Loader]") -> dict[str, dict[str, Any]]:
 
 
 def resolve(name: str) -> tuple[str, Any]:
-    """The kind and class behind ``name``, ``kind/name`` or ``package.module:Class``.
-
-    Parameters
-    ----------
-    name : str
-        What the person typed.
-
-    Returns
-    -------
-    kind : str
-        Its kind.
-    thing : type or Metric
-        The class; of a metric, its description.
-    """
+    """The kind and class behind ``name``, ``kind/name`` or ``package.module:Class``."""
     from manifold_oos import datasets, registry
-    from manifold_oos.experiment.metrics import METRICS
+    from manifold_oos.metrics import METRICS
 
     if ":" in name:
         cls = registry.import_class(name)
         return kind_of(cls), cls
-    everything: dict[str, dict[str, Any]] = {kind: registry.available(kind) for kind in registry.KINDS}
+    everything: dict[str, dict[str, Any]] = {kind: registry.available(kind) for kind in registry.KINDS.values()}
     everything |= {"datasets": dict(datasets.available()), "metrics": dict(METRICS)}
     wanted_kind, _, bare = name.rpartition("/")
     hits = [
@@ -189,24 +140,11 @@ def resolve(name: str) -> tuple[str, Any]:
     if bare in names:
         homes = " or ".join(f"{kind}/{bare}" for kind, classes in everything.items() if bare in classes)
         raise ConfigError(f"{name}: no such kind; did you mean {homes}?")
-    near = get_close_matches(bare, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see moos list --help"
-    raise ConfigError(f"{name}: nothing has this name; {hint}")
+    raise ConfigError(f"{name}: nothing has this name; {nearest(bare, names)}")
 
 
 def kind_of(cls: type) -> str:
-    """The kind of a class of one's own, told by its base.
-
-    Parameters
-    ----------
-    cls : type
-        Any class.
-
-    Returns
-    -------
-    str
-        A kind of LISTS, or ``class`` where it follows no contract.
-    """
+    """The kind of a class of one's own, told by its base."""
     from manifold_oos.classifiers.base import Classifier
     from manifold_oos.datasets.base import Loader
     from manifold_oos.embeddings.base import Embedding
@@ -217,20 +155,7 @@ def kind_of(cls: type) -> str:
 
 
 def notes(kind: str, thing: Any) -> str:
-    """Facts that docstrings do not tell: what an extender supports, a data set's variants, licence and source.
-
-    Parameters
-    ----------
-    kind : str
-        The kind of the thing.
-    thing : type or Metric
-        From :func:`resolve`.
-
-    Returns
-    -------
-    str
-        Lines, or nothing.
-    """
+    """Facts that docstrings do not tell: what an extender supports, a data set's variants, licence and source."""
     from manifold_oos import registry
     from manifold_oos.datasets.files import FileLoader
 
@@ -256,15 +181,7 @@ def notes(kind: str, thing: Any) -> str:
 
 
 def run_checks(name: str, cls: Any) -> None:
-    """Run the contract checks of a class and say which hold; exit code 1 when one does not.
-
-    Parameters
-    ----------
-    name : str
-        What the person typed.
-    cls : type
-        The class.
-    """
+    """Run the contract checks of a class and say which hold; exit code 1 when one does not."""
     from manifold_oos.contracts import checks_for, scikit_learn
     from manifold_oos.docstrings import summary
     from manifold_oos.embeddings.base import Embedding

@@ -68,23 +68,7 @@ def _image_size(path: Path) -> list[int]:
 
 
 def config_text(kind: str, options: Mapping[str, Any], found: "Dataset") -> str:
-    """The commented config for a data set.
-
-    Parameters
-    ----------
-    kind : {"folder", "table"}
-        Its loader.
-    options : mapping
-        Of the loader.
-    found : Dataset
-        What it loaded.
-
-    Returns
-    -------
-    str
-        YAML that compares extenders by their error on new points, or by their distance to the batch embedding
-        where there are no labels.
-    """
+    """The commented config for a data set."""
     size_note = "  # width, height; larger is slower" if kind == "folder" else ""
     lines = ["    " + _yaml({key: value}) + (size_note if key == "size" else "") for key, value in options.items()]
     data = "\n".join([f"  - name: {kind}", *lines])
@@ -186,10 +170,10 @@ def embed(
     moos embed my.yaml --new new_images --out coords.csv
     """
     from manifold_oos.atomic import write_text
+    from manifold_oos.config.load import load_config
+    from manifold_oos.engine.embed import embed_new, pick_arm
     from manifold_oos.errors import ConfigError
-    from manifold_oos.experiment.loading import load_config
-    from manifold_oos.reporting.outputs import csv_text
-    from manifold_oos.reporting.own_points import embed_new, pick_arm
+    from manifold_oos.reporting.write import csv_text
 
     if out is None and not as_json:
         raise ConfigError("give --out FILE for the coordinates, or --json to print them")

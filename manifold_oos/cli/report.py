@@ -34,8 +34,8 @@ def report(
 
     Points are shown where a run kept them: moos run CONFIG --keep-embeddings.
     """
-    from manifold_oos.reporting.locate import locate
     from manifold_oos.reporting.report import write_index, write_report
+    from manifold_oos.results.collect import locate
 
     if root is not None:
         if targets or out:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from manifold_oos.experiment.config import Experiment
-    from manifold_oos.experiment.runner import Summary
+    from manifold_oos.config.model import Experiment
+    from manifold_oos.engine.runner import RunSummary
 
 QUICKSTART = "configs/quickstart.yaml"
 
@@ -55,7 +55,7 @@ def run(configs: tuple[str, ...], **options: Any) -> int:
     moos run configs/quickstart.yaml
     moos run configs/coil20_sosi.yaml --set split.repetitions=2 --workers 4
     """
-    from manifold_oos.experiment.loading import load_config
+    from manifold_oos.config.load import load_config
 
     overrides = options.pop("overrides")
     experiments = [load_config(path, overrides) for path in configs]
@@ -78,8 +78,8 @@ def sweep(config: str | None, param: str, values: str | None, range_: str | None
     moos sweep --param sigma
     moos sweep configs/coil20_sosi.yaml --param arms.SOSI.extender.stop_at --values 0.5,0.8,1
     """
-    from manifold_oos.experiment.loading import load_config
-    from manifold_oos.experiment.sweep import make_sweep, parse_values
+    from manifold_oos.config.load import load_config
+    from manifold_oos.config.sweep import make_sweep, parse_values
 
     grid = parse_values(values, range_)
     experiment = make_sweep(load_config(config or QUICKSTART, options.pop("overrides")), param, grid)
@@ -89,8 +89,8 @@ def sweep(config: str | None, param: str, values: str | None, range_: str | None
 
 def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     """Run one experiment and show its results; the exit code."""
-    from manifold_oos.experiment.progress import duration, make_progress
-    from manifold_oos.experiment.runner import run_experiment
+    from manifold_oos.engine.progress import duration, make_progress
+    from manifold_oos.engine.runner import run_experiment
 
     as_json, quiet, dry = options.pop("as_json"), options.pop("quiet"), options.pop("dry_run")
     options["offline"] = options["offline"] or None
@@ -132,11 +132,11 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     return 1 if summary.failed else 0
 
 
-def _show(experiment: "Experiment", summary: "Summary", options: dict[str, Any], as_json: bool) -> list[str]:
+def _show(experiment: "Experiment", summary: "RunSummary", options: dict[str, Any], as_json: bool) -> list[str]:
     """Write the views, print the table, name the figures."""
-    from manifold_oos.experiment.store import Store
-    from manifold_oos.experiment.writing import write_records
-    from manifold_oos.reporting.outputs import print_summary, write_outputs
+    from manifold_oos.engine.records import write_records
+    from manifold_oos.engine.store import Store
+    from manifold_oos.reporting.write import print_summary, write_outputs
 
     with Store(options["out"]) as store:
         files = write_records(summary.plan, store, summary.folder)
@@ -152,11 +152,11 @@ def _show(experiment: "Experiment", summary: "Summary", options: dict[str, Any],
 
 
 def _dry_run(experiment: "Experiment", options: dict[str, Any], as_json: bool) -> int:
-    from manifold_oos.experiment.executors import cores
-    from manifold_oos.experiment.pending import estimate
-    from manifold_oos.experiment.plan import make_plan
-    from manifold_oos.experiment.progress import duration
-    from manifold_oos.experiment.store import Store
+    from manifold_oos.engine.executors import cores
+    from manifold_oos.engine.plan import make_plan
+    from manifold_oos.engine.progress import duration
+    from manifold_oos.engine.runner import estimate
+    from manifold_oos.engine.store import Store
 
     data_dir = options["data_dir"] and str(Path(options["data_dir"]).resolve())
     plan = make_plan(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from manifold_oos.reporting.check import Checked
+    from manifold_oos.regression import Checked
 
 REGRESSION = 3
 
@@ -50,8 +50,8 @@ def table(
     """
     from rich.console import Console
 
-    from manifold_oos.reporting.locate import locate
-    from manifold_oos.reporting.outputs import print_results, write_tables
+    from manifold_oos.reporting.write import print_results, write_tables
+    from manifold_oos.results.collect import locate
 
     found = [locate(target, out, overrides) for target in targets]
     cells = []
@@ -94,9 +94,9 @@ def plot(
     moos plot results/coil20_sosi --figure 7
     """
     from manifold_oos.errors import ConfigError
-    from manifold_oos.reporting.figures import figure_outputs
-    from manifold_oos.reporting.locate import locate
-    from manifold_oos.reporting.outputs import write_figures
+    from manifold_oos.reporting.figures.draw import figure_outputs
+    from manifold_oos.reporting.write import write_figures
+    from manifold_oos.results.collect import locate
 
     found = [locate(target, out, overrides) for target in targets]
     files = []
@@ -135,9 +135,9 @@ def check(
     Without a target: every config that has a reference in results/reference. A results folder without one is
     compared with its own splits.csv. Everything is computed in a temporary folder unless --out names one.
     """
+    from manifold_oos.engine.progress import make_progress
     from manifold_oos.errors import ConfigError
-    from manifold_oos.experiment.progress import make_progress
-    from manifold_oos.reporting.check import find_checks, run_check
+    from manifold_oos.regression import find_checks, run_check
 
     checks = find_checks(targets, against)
     done = []
@@ -165,7 +165,7 @@ def _print_checked(checked: "Checked") -> None:
     """One config: verdict, differences, published numbers, claims."""
     from rich.console import Console
 
-    from manifold_oos.reporting.outputs import print_claims
+    from manifold_oos.reporting.write import print_claims
 
     for label, reason in checked.skipped.items():
         click.echo(f"{checked.name}: {label} skipped, data absent: {reason}")

@@ -9,8 +9,8 @@ from rich.console import Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from manifold_oos.reporting.published import SIGNS
-from manifold_oos.reporting.tables import Entry, Table
+from manifold_oos.results.published import SIGNS
+from manifold_oos.results.tables import TableEntry, TableView
 
 COLORS = {"matches": "green", "better": "cyan", "worse": "red"}
 _TEX = {
@@ -41,21 +41,8 @@ _TEX = {
 }
 
 
-def markdown(tables: Sequence[Table], *, title: str = "") -> str:
-    """Tables as Markdown.
-
-    Parameters
-    ----------
-    tables : sequence of Table
-        The tables.
-    title : str, default=""
-        Heading of the whole.
-
-    Returns
-    -------
-    str
-        With the best of each column in bold and the printed number and verdict beside ours.
-    """
+def markdown(tables: Sequence[TableView], *, title: str = "") -> str:
+    """Tables as Markdown."""
     blocks = [f"# {_md(title)}\n"] if title else []
     for table in tables:
         blocks.append(f"## {_md(_heading(table))}\n")
@@ -84,21 +71,8 @@ LEGEND = (
 )
 
 
-def latex(tables: Sequence[Table], *, title: str = "") -> str:
-    """Tables as LaTeX for the package booktabs.
-
-    Parameters
-    ----------
-    tables : sequence of Table
-        The tables.
-    title : str, default=""
-        A comment at the top.
-
-    Returns
-    -------
-    str
-        One ``table`` environment each; the best of each column is bold, special characters are escaped.
-    """
+def latex(tables: Sequence[TableView], *, title: str = "") -> str:
+    """Tables as LaTeX for the package booktabs."""
     blocks = ["% needs \\usepackage{booktabs}"]
     if title:
         blocks.append("% " + re.sub(r"\s+", " ", title))
@@ -134,19 +108,8 @@ def latex(tables: Sequence[Table], *, title: str = "") -> str:
     return "\n".join(blocks) + "\n"
 
 
-def rich_table(table: Table) -> Group:
-    """A table for the terminal.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-
-    Returns
-    -------
-    rich.console.Group
-        Title, table with the printed number below ours (verdicts in colour and in words), notes.
-    """
+def rich_table(table: TableView) -> Group:
+    """A table for the terminal."""
     out = RichTable(box=SIMPLE_HEAD, pad_edge=False)
     out.add_column("arm", no_wrap=True)
     out.add_column("selection", style="dim")
@@ -165,11 +128,11 @@ def rich_table(table: Table) -> Group:
     return Group(Text(_heading(table), style="bold"), out, *(Text(f"  {note}", style="dim") for note in notes))
 
 
-def _heading(table: Table) -> str:
+def _heading(table: TableView) -> str:
     return f"{table.name}: {table.title}" if table.name else table.title
 
 
-def _ours(entry: Entry, table: Table, *, bold: str, escape: Callable[[str], str] = str) -> str:
+def _ours(entry: TableEntry, table: TableView, *, bold: str, escape: Callable[[str], str] = str) -> str:
     """Our mean and half its interval, or why there is none."""
     text = entry.state or "–"
     if entry.splits:
@@ -183,7 +146,7 @@ def _ours(entry: Entry, table: Table, *, bold: str, escape: Callable[[str], str]
     return text if entry.tuned else text + escape(" †")
 
 
-def _published(entry: Entry, table: Table, *, words: bool = False) -> str:
+def _published(entry: TableEntry, table: TableView, *, words: bool = False) -> str:
     """The printed number and the verdict, as a sign or as a word."""
     if not math.isfinite(entry.published):
         return ""

@@ -2,14 +2,10 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "reporting"))
-
 from report_run import small_run
 
 from manifold_oos.reporting.report import write_index, write_report

@@ -55,7 +55,7 @@ def test_describe_shows_parameters_defaults_and_reference():
     assert "Extends: every embedding" in output
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS.values())
 def test_every_parameter_of_every_method_is_documented(kind):
     for name, cls in available(kind).items():
         documented = [parameter.name for parameter in parse(cls).parameters]

@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from manifold_oos.cli import main
+from manifold_oos.config.load import load_config
+from manifold_oos.config.model import Data
 from manifold_oos.datasets import available
-from manifold_oos.experiment.config import Data
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.reporting.own_points import confidence
+from manifold_oos.engine.embed import confidence
 
 
 def moos(*arguments: str) -> int:

@@ -145,7 +145,7 @@ def test_missing_data_exit_2_unless_skipped(here, capsys):
 
 
 def test_the_quick_start_is_what_it_promises():
-    from manifold_oos.experiment.loading import load_config
+    from manifold_oos.config.load import load_config
 
     experiment = load_config("configs/quickstart.yaml")
     assert [data.name for data in experiment.datasets] == ["turntable", "digits"]
@@ -156,7 +156,7 @@ def test_the_quick_start_is_what_it_promises():
 
 
 def test_coil20_sosi_is_figure_7():
-    from manifold_oos.experiment.loading import load_config
+    from manifold_oos.config.load import load_config
 
     experiment = load_config("configs/coil20_sosi.yaml")
     (data,) = experiment.datasets

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from manifold_oos.cli import main
+from manifold_oos.config.load import load_config
+from manifold_oos.config.model import Experiment
+from manifold_oos.config.sweep import make_sweep, parse_values, targets
 from manifold_oos.errors import ConfigError
-from manifold_oos.experiment.config import Experiment
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.experiment.sweep import make_sweep, parse_values, targets
 
 CONFIG = """\
 dataset: {name: digits, classes: 4, per_class: 12}
@@ -52,8 +52,8 @@ def test_sweep_writes_a_table_and_a_curve_with_a_second_axis(here, capsys):
 
 
 def test_every_value_is_stored(here):
-    from manifold_oos.experiment.runner import run_experiment
-    from manifold_oos.experiment.store import Store
+    from manifold_oos.engine.runner import run_experiment
+    from manifold_oos.engine.store import Store
 
     swept = make_sweep(load_config("tiny.yaml"), "arms.RBF.extender.sigma.median", [0.5, 1, 2])
     summary = run_experiment(swept)
@@ -69,9 +69,9 @@ def test_regularity_is_that_of_the_extender(here):
     import numpy as np
 
     from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
-    from manifold_oos.experiment.plan import make_plan
-    from manifold_oos.experiment.runner import run_experiment
-    from manifold_oos.experiment.store import Store
+    from manifold_oos.engine.plan import make_plan
+    from manifold_oos.engine.runner import run_experiment
+    from manifold_oos.engine.store import Store
     from manifold_oos.extenders.rbf import RBFExtender
 
     swept = make_sweep(load_config("tiny.yaml"), "sigma", [9.0])

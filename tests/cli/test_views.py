@@ -132,7 +132,7 @@ def test_plot_one_figure_by_number_and_an_unknown_one(here, capsys):
 
 
 def test_embedding_from_kept_coordinates_is_the_same_picture(here, tmp_path, monkeypatch):
-    import manifold_oos.reporting.pictures as pictures
+    import manifold_oos.reporting.figures.pictures as pictures
 
     config = tmp_path / "kept.yaml"
     text = CONFIG.replace("{grid: [{median: 0.5}, {median: 1}, {median: 2}]}", "{median: 1}")
@@ -189,7 +189,7 @@ def test_a_changed_number_exits_with_three(here, tmp_path, capsys):
 
 
 def test_a_results_folder_is_checked_against_its_own_splits(here, capsys, monkeypatch, tmp_path):
-    import manifold_oos.reporting.check as check
+    import manifold_oos.regression as check
 
     monkeypatch.setattr(check, "find_references", dict)
     assert moos("check", "results/tiny", "--workers", "1") == 0
@@ -197,7 +197,7 @@ def test_a_results_folder_is_checked_against_its_own_splits(here, capsys, monkey
 
 
 def test_check_refuses_what_it_cannot_compare(here, tmp_path, monkeypatch, capsys):
-    import manifold_oos.reporting.check as check
+    import manifold_oos.regression as check
 
     monkeypatch.setattr(check, "find_references", dict)
     assert moos("check") == 2

@@ -260,7 +260,7 @@ def test_raw_samples_that_do_not_fit_together(wrong):
 
 
 def test_unknown_set_names_the_nearest():
-    with pytest.raises(ConfigError, match="did you mean coil20"):
+    with pytest.raises(ConfigError, match=r"did you mean .coil20"):
         load("coil2")
 
 

@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from manifold_oos.cli import main, moos
-from manifold_oos.experiment.loading import load_config
+from manifold_oos.config.load import load_config
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).parents[2]

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.experiment.runner import run_experiment
-from manifold_oos.experiment.store import Store
+from manifold_oos.config.load import load_config
+from manifold_oos.config.subset import reduce_experiment
+from manifold_oos.engine.runner import run_experiment
+from manifold_oos.engine.store import Store
 from manifold_oos.registry import KINDS, available
-from manifold_oos.reporting.locate import locate
-from manifold_oos.reporting.outputs import collect
-from manifold_oos.reporting.reduce import reduce_experiment
+from manifold_oos.results.collect import collect, locate
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +37,7 @@ def test_docstrings_become_markdown():
     assert pages.cell('a | b\n"c"') == 'a \\| b "c"'
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS.values())
 def test_every_method_has_page_and_picture(kind):
     for name in available(kind):
         page = (ROOT / "docs" / "methods" / f"{kind}_{name}.md").read_text(encoding="utf-8")

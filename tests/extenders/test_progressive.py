@@ -72,7 +72,7 @@ def test_labels_rows_and_kinds_are_checked(small):
         Progressive().fit(X, Y)
     with pytest.raises(ValueError, match="sosi is transductive"):
         Progressive("sosi").fit(X, Y, y)
-    with pytest.raises(ValueError, match="did you mean rbf"):
+    with pytest.raises(ValueError, match='did you mean "rbf'):
         Progressive("rbff").fit(X, Y, y)
     with pytest.raises(ValueError, match="add its name"):
         build("extenders", {"sigma": 1})

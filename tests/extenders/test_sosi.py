@@ -1,20 +1,15 @@
 """SOSI: a literal transcription as oracle, the schedule, awkward inputs, and real data of its paper."""
 
-import importlib.util
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+import sosi_literal as literal
 
 from manifold_oos.datasets import load
 from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
 from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sosi import SOSI, center_counts, nearest_class
-
-SPEC = importlib.util.spec_from_file_location("sosi_literal", Path(__file__).with_name("sosi_literal.py"))
-literal = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(literal)
 
 
 def arcs(per_class=28, seed=0):

@@ -7,17 +7,17 @@ from matplotlib.colors import to_hex
 from PIL import Image
 from reporting_fakes import fake_rows, make_experiment, swept_rows
 
-import manifold_oos.reporting.figures as figures
+import manifold_oos.reporting.figures.draw as figures
+from manifold_oos.config.model import Output
+from manifold_oos.engine.splits import DataFacts
 from manifold_oos.errors import ConfigError, DataError
-from manifold_oos.experiment.config import Output
-from manifold_oos.experiment.plan import DataFacts
-from manifold_oos.reporting.curves import Axis
-from manifold_oos.reporting.figures import draw_output, figure_outputs, stem_of
-from manifold_oos.reporting.outputs import write_figures
-from manifold_oos.reporting.pareto import pareto_front
-from manifold_oos.reporting.results import Results
-from manifold_oos.reporting.scatter import Cloud, cloud_figure, function_figure
-from manifold_oos.reporting.style import COLORS, look, save
+from manifold_oos.reporting.figures.curves import Axis
+from manifold_oos.reporting.figures.draw import draw_output, figure_outputs, stem_of
+from manifold_oos.reporting.figures.pareto import pareto_front
+from manifold_oos.reporting.figures.scatter import Cloud, cloud_figure, function_figure
+from manifold_oos.reporting.figures.style import COLORS, look, save
+from manifold_oos.reporting.write import write_figures
+from manifold_oos.results.collect import Results
 
 
 def draw(output: dict, rows: pd.DataFrame, **config):

@@ -17,15 +17,14 @@ from PIL import Image
 from reporting_fakes import fake_rows, make_experiment, swept_rows
 
 from manifold_oos import datasets
-from manifold_oos.experiment.plan import DataFacts
-from manifold_oos.reporting.locate import Located
+from manifold_oos.engine.splits import DataFacts
 from manifold_oos.reporting.report import blocks as block_module
 from manifold_oos.reporting.report.blocks import MISSING, Blocks, quantize, sprite
 from manifold_oos.reporting.report.charts import chart, curves, rank_diagram, rankings
 from manifold_oos.reporting.report.html import render, script_json
 from manifold_oos.reporting.report.page import CLAIM_SIGNS, Page, result_tables, table_csv, time_tables
-from manifold_oos.reporting.report.states import STATES, mentioned, states_of
-from manifold_oos.reporting.results import Results
+from manifold_oos.results.collect import Located, Results
+from manifold_oos.results.status import STATES, mentioned, states_of
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 #: Of 4, 5, 4.5, 4.5: sd² = 1/6, and Student's t at 97.5 % with 3 degrees of freedom is 3.182446.

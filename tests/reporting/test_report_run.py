@@ -14,15 +14,15 @@ from report_run import CLOSING, HOSTILE, HOSTILE_ARM, KNOWN, NEW, small_run
 
 from manifold_oos import datasets
 from manifold_oos.cli import moos
+from manifold_oos.config.load import load_config
+from manifold_oos.engine.runner import run_experiment
 from manifold_oos.errors import ConfigError
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.experiment.runner import run_experiment
-from manifold_oos.reporting.locate import Located
 from manifold_oos.reporting.report import viewer as viewer_module
 from manifold_oos.reporting.report import write_index, write_report
 from manifold_oos.reporting.report.blocks import Blocks
 from manifold_oos.reporting.report.index import experiments
 from manifold_oos.reporting.report.viewer import make_viewer
+from manifold_oos.results.collect import Located
 
 LIMIT = 15e6
 

@@ -13,20 +13,20 @@ from rich.console import Console
 
 from manifold_oos.errors import ConfigError
 from manifold_oos.reporting.render import latex, markdown, rich_table
-from manifold_oos.reporting.results import Results
-from manifold_oos.reporting.tables import Table, make_tables, protocol_text
+from manifold_oos.results.collect import Results
+from manifold_oos.results.tables import TableView, make_tables, protocol_text
 
 PUBLISHED = [
-    {"source": "Table 2", "values": {"misclassification_rate": {"digits": {"A": {5: 4.0, 10: 9.0}, "B": 2}}}}
+    {"source": "TableView 2", "values": {"misclassification_rate": {"digits": {"A": {5: 4.0, 10: 9.0}, "B": 2}}}}
 ]
 
 
-def one_table(rows, **config) -> Table:
+def one_table(rows, **config) -> TableView:
     (table,) = make_tables(Results(make_experiment(**config), rows))
     return table
 
 
-def text_of(table: Table, width: int = 200) -> str:
+def text_of(table: TableView, width: int = 200) -> str:
     console = Console(width=width, record=True, force_terminal=False, file=io.StringIO())
     console.print(rich_table(table))
     return console.export_text()
@@ -126,7 +126,7 @@ def test_outputs_choose_data_sets_arms_sizes_and_metrics(rows):
     outputs = [{"table": 2, "title": "errors", "arms": ["B", "A"], "size": 10, "note": "ours"}, {"figure": 3}]
     table = one_table(rows, outputs=outputs)
     assert table.headers == ["10"] and [line.arm for line in table.lines] == ["A", "B"]
-    assert "## Table 2: errors" in markdown([table]) and table.notes[-1] == "ours"
+    assert "## TableView 2: errors" in markdown([table]) and table.notes[-1] == "ours"
 
 
 def test_a_selection_that_has_no_rows_is_an_error():

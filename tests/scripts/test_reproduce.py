@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from manifold_oos.experiment.config import Experiment
-from manifold_oos.experiment.rows import make_frame
-from manifold_oos.reporting.results import Results
+from manifold_oos.config.model import Experiment
+from manifold_oos.engine.store import make_frame
+from manifold_oos.results.collect import Results
 
 SCRIPT = runpy.run_path(str(Path(__file__).parent.parent.parent / "scripts" / "reproduce.py"))
 EMPTY = {"selection": "fixed", "candidate": "{}", "chosen": "{}", "fitted": "{}", "warnings": "[]", "tuned": True}

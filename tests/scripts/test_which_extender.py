@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from manifold_oos.experiment.config import Experiment
+from manifold_oos.config.model import Experiment
 
 SCRIPT = runpy.run_path(str(Path(__file__).parent.parent.parent / "scripts" / "which_extender.py"))
 

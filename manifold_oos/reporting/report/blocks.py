@@ -24,11 +24,6 @@ MISSING = 65535
 class Blocks:
     """Arrays by digest, base64; the same array is stored once however many views show it.
 
-    Parameters
-    ----------
-    limit : int
-        Bytes of text that the blocks may have together.
-
     Attributes
     ----------
     found : dict
@@ -50,19 +45,7 @@ class Blocks:
         self.size += len(text)
 
     def put(self, array: NDArray) -> str:
-        """Store an array.
-
-        Parameters
-        ----------
-        array : ndarray
-            Of integers from 0, booleans, or floats; floats keep 65535 levels per column (the last axis), more than
-            a screen can show.
-
-        Returns
-        -------
-        str
-            Its name in :attr:`found`.
-        """
+        """Store an array."""
         array = np.asarray(array)
         block: dict[str, Any] = {"shape": list(array.shape)}
         if array.dtype.kind == "f":
@@ -81,18 +64,6 @@ class Blocks:
 
 def quantize(array: Array) -> tuple[NDArray[np.uint16], list[float], list[float]]:
     """Sixteen bits per value, evenly between the least and the greatest of each column (the last axis).
-
-    Parameters
-    ----------
-    array : ndarray
-        Floats; what is not finite becomes 65535.
-
-    Returns
-    -------
-    codes : ndarray of uint16
-        Of the same shape.
-    low, high : list of float
-        The range of each column; of all values for a vector.
 
     Examples
     --------
@@ -115,21 +86,7 @@ def quantize(array: Array) -> tuple[NDArray[np.uint16], list[float], list[float]
 
 
 def sprite(data: Dataset, samples: Sequence[int]) -> dict[str, Any] | None:
-    """Thumbnails of samples on one sheet.
-
-    Parameters
-    ----------
-    data : Dataset
-        With images.
-    samples : sequence of int
-        Which of them are shown in the page, ascending; where they are too many, evenly chosen ones get a picture.
-
-    Returns
-    -------
-    dict or None
-        ``uri`` of the PNG, ``columns``, ``width`` and ``height`` of a thumbnail, ``samples`` in the order of the
-        sheet; None where the samples are no images.
-    """
+    """Thumbnails of samples on one sheet."""
     if data.image_shape is None or not len(samples):
         return None
     height, width = data.image_shape[:2]

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from manifold_oos.config.model import Output
 from manifold_oos.errors import ConfigError
-from manifold_oos.experiment.config import Output
-from manifold_oos.reporting.curves import Axis
-from manifold_oos.reporting.figures import (
+from manifold_oos.reporting.figures.curves import Axis
+from manifold_oos.reporting.figures.draw import (
     RANKED_DATASETS,
     Curve,
     Ranks,
@@ -15,9 +15,9 @@ from manifold_oos.reporting.figures import (
     make_curve,
     make_ranks,
 )
-from manifold_oos.reporting.outputs import csv_text
-from manifold_oos.reporting.ranks import describe_test
-from manifold_oos.reporting.results import Results
+from manifold_oos.reporting.figures.ranks import describe_test
+from manifold_oos.reporting.write import csv_text
+from manifold_oos.results.collect import Results
 
 #: The colours of matplotlib's figures, and lighter ones for a dark page.
 PALETTE = {
@@ -30,18 +30,7 @@ PALETTE = {
 
 
 def curve_outputs(results: Results) -> list[Output]:
-    """The curves of a config, and those over size and iteration that it does not ask for but has rows for.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Returns
-    -------
-    list of Output
-        Of kind ``curve`` or ``trace``.
-    """
+    """The curves of a config, and those over size and iteration that it does not ask for but has rows for."""
     experiment, rows = results.experiment, results.rows
     outputs = [output for output in figure_outputs(results) if output.kind in ("curve", "trace")]
     sizes = any(len(experiment.split_of(data).sizes) > 1 for data in experiment.datasets)
@@ -54,18 +43,7 @@ def curve_outputs(results: Results) -> list[Output]:
 
 
 def curves(results: Results) -> Iterator[tuple[Output, Curve]]:
-    """Every curve of the page that has points.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Yields
-    ------
-    (Output, Curve)
-        What was asked for and its numbers; a protocol without rows yet is left out.
-    """
+    """Every curve of the page that has points."""
     for output in curve_outputs(results):
         for metric in output.metric or results.experiment.metrics:
             try:
@@ -77,18 +55,7 @@ def curves(results: Results) -> Iterator[tuple[Output, Curve]]:
 
 
 def chart(curve: Curve) -> dict[str, Any]:
-    """Numbers of a curve for the page's script.
-
-    Parameters
-    ----------
-    curve : Curve
-        From :func:`~manifold_oos.reporting.figures.make_curve`.
-
-    Returns
-    -------
-    dict
-        Labels, arms and panels; a series without x does not depend on it and is drawn as a level.
-    """
+    """Numbers of a curve for the page's script."""
     arms = list(dict.fromkeys(curve.cells["arm"]))
     panels = []
     for title, cells in curve.cells.groupby("panel", sort=False):
@@ -124,18 +91,7 @@ def _series(mine: Any, axis: Axis, arm: int, second: bool) -> dict[str, Any]:
 
 
 def rankings(results: Results) -> Iterator[Ranks]:
-    """Rankings that a config asks for, and one per metric over three data sets or more.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Yields
-    ------
-    Ranks
-        Those for which there are results of two arms or more.
-    """
+    """Rankings that a config asks for, and one per metric over three data sets or more."""
     outputs = [output for output in results.experiment.outputs if output.kind == "ranks"]
     if not outputs and results.rows["dataset"].nunique() >= RANKED_DATASETS:
         outputs = [Output(figure="ranks", kind="ranks")]
@@ -148,18 +104,7 @@ def rankings(results: Results) -> Iterator[Ranks]:
 
 
 def rank_diagram(ranks: Ranks) -> dict[str, Any]:
-    """Where the parts of a critical-difference diagram stand, in pixels of a drawing 640 wide.
-
-    Parameters
-    ----------
-    ranks : Ranks
-        From :func:`~manifold_oos.reporting.figures.make_ranks`.
-
-    Returns
-    -------
-    dict
-        Lines and words for the template, and what to say below.
-    """
+    """Where the parts of a critical-difference diagram stand, in pixels of a drawing 640 wide."""
     ranking = ranks.ranking
     order = list(ranking.ranks.items())
     k = len(order)

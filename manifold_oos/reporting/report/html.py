@@ -18,16 +18,6 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", 
 def script_json(value: Any) -> Markup:
     """JSON that may stand inside a ``<script>`` element: nothing in it can close the element.
 
-    Parameters
-    ----------
-    value : object
-        Mappings, sequences, strings, numbers; NaN and infinities become null.
-
-    Returns
-    -------
-    Markup
-        Not to be escaped again.
-
     Examples
     --------
     >>> print(script_json({"name": "</script><b>", "value": float("nan")}))
@@ -52,18 +42,7 @@ def _plain(value: Any) -> Any:
 
 
 def asset(name: str) -> Markup:
-    """A style sheet or script of ours, for a page that carries everything with it.
-
-    Parameters
-    ----------
-    name : str
-        File in ``assets``.
-
-    Returns
-    -------
-    Markup
-        Its text.
-    """
+    """A style sheet or script of ours, for a page that carries everything with it."""
     return Markup((ASSETS / name).read_text(encoding="utf-8"))
 
 
@@ -76,20 +55,7 @@ def plotly() -> Markup:
 
 
 def render(template: str, **context: Any) -> str:
-    """Fill a template; every string is escaped unless it is Markup.
-
-    Parameters
-    ----------
-    template : str
-        File in ``assets``.
-    **context
-        What it names; a name that is missing is an error.
-
-    Returns
-    -------
-    str
-        The page.
-    """
+    """Fill a template; every string is escaped unless it is Markup."""
     environment = Environment(
         loader=FileSystemLoader(ASSETS),
         autoescape=True,

@@ -9,22 +9,22 @@ from urllib.parse import quote
 
 from manifold_oos import __version__, datasets
 from manifold_oos.atomic import write_text
+from manifold_oos.config.load import load_config
+from manifold_oos.config.model import Experiment
 from manifold_oos.datasets.files import FileLoader
 from manifold_oos.errors import ConfigError
-from manifold_oos.experiment.config import Experiment
-from manifold_oos.experiment.loading import load_config
-from manifold_oos.reporting.locate import locate
 from manifold_oos.reporting.report.html import render
 from manifold_oos.reporting.report.page import write_page
-from manifold_oos.reporting.report.states import STATES, TEXT, State, name_of, pending, states_of
 from manifold_oos.resources import shipped, shipped_configs
+from manifold_oos.results.collect import locate
+from manifold_oos.results.status import STATES, TEXT, State, name_of, pending, states_of
 
 #: Folders of a results root that hold no experiment of their own.
 NOT_EXPERIMENTS = ("archive", "reference")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Listed:
     """An experiment on the front page; ``page`` is empty where it was not run."""
 
     experiment: Experiment
@@ -42,20 +42,7 @@ class Written:
 
 
 def write_index(root: Path, *, data_dir: Path | None = None) -> Written:
-    """Write the page of every experiment of a results root, and the front page that links to them.
-
-    Parameters
-    ----------
-    root : Path
-        The results root; shipped configs that were not run there are listed as such.
-    data_dir : Path, optional
-        Where the data are.
-
-    Returns
-    -------
-    Written
-        ``index.html`` in the root, and ``report.html`` in the folder of each experiment.
-    """
+    """Write the page of every experiment of a results root, and the front page that links to them."""
     if not root.is_dir():
         raise ConfigError(f"{root}: no such folder; give the results root, such as results/")
     entries, pages, skipped = [], [], []
@@ -68,53 +55,31 @@ def write_index(root: Path, *, data_dir: Path | None = None) -> Written:
         try:
             results = place.collect(data_dir)
         except ConfigError:
-            entries.append(Entry(place.experiment, _pending(place.experiment, data_dir)))
+            entries.append(Listed(place.experiment, _pending(place.experiment, data_dir)))
             continue
         path = folder / "report.html"
         home = Path(os.path.relpath(root / "index.html", folder)).as_posix()
         pages.append(write_page([(place, results)], path, home=home))
         address = quote(path.relative_to(root).as_posix())
-        entries.append(Entry(results.experiment, states_of(results), address))
+        entries.append(Listed(results.experiment, states_of(results), address))
     known = {entry.experiment.name for entry in entries}
     for relative in shipped_configs():
         if relative.removesuffix(".yaml") not in known:
             experiment = load_config(shipped("configs") / relative)
-            entries.append(Entry(experiment, _pending(experiment, data_dir)))
+            entries.append(Listed(experiment, _pending(experiment, data_dir)))
     text = render("index.html", papers=matrix(entries), key=STATES, version=__version__)
     return Written(write_text(root / "index.html", text), pages, skipped)
 
 
 def experiments(root: Path) -> list[Path]:
-    """The folders of a results root that a run wrote, by name.
-
-    Parameters
-    ----------
-    root : Path
-        The results root.
-
-    Returns
-    -------
-    list of Path
-        Every folder with the config of a run; archives are left out.
-    """
+    """The folders of a results root that a run wrote, by name."""
     configs = sorted(root.rglob("config.yaml"))
     return [path.parent for path in configs if path.relative_to(root).parts[0] not in NOT_EXPERIMENTS]
 
 
-def matrix(entries: list[Entry]) -> list[dict[str, Any]]:
-    """Papers with their experiments, and the columns that each paper's tables and figures stand in.
-
-    Parameters
-    ----------
-    entries : list of Entry
-        The experiments.
-
-    Returns
-    -------
-    list of dict
-        One per paper, those of no paper last.
-    """
-    grouped: dict[str, list[Entry]] = {}
+def matrix(entries: list[Listed]) -> list[dict[str, Any]]:
+    """Papers with their experiments, and the columns that each paper's tables and figures stand in."""
+    grouped: dict[str, list[Listed]] = {}
     for entry in sorted(entries, key=lambda entry: (not entry.experiment.paper, entry.experiment.paper)):
         grouped.setdefault(entry.experiment.paper, []).append(entry)
     numbers = {s.name for entry in entries if entry.experiment.paper for s in entry.states if _is_numbered(s.name)}
@@ -131,7 +96,7 @@ def matrix(entries: list[Entry]) -> list[dict[str, Any]]:
     return papers
 
 
-def _title(entry: Entry) -> str:
+def _title(entry: Listed) -> str:
     return entry.experiment.title or entry.experiment.name
 
 

@@ -13,20 +13,20 @@ from typing import Any
 
 from manifold_oos import __version__
 from manifold_oos.atomic import write_text
+from manifold_oos.config.dump import config_text
+from manifold_oos.config.model import Output
 from manifold_oos.errors import ConfigError
-from manifold_oos.experiment.config import Output
-from manifold_oos.experiment.writing import config_text
-from manifold_oos.reporting.cells import final_rows, is_time
-from manifold_oos.reporting.figures import figure_outputs, stem_of
-from manifold_oos.reporting.locate import Located
-from manifold_oos.reporting.published import SIGNS
+from manifold_oos.metrics import is_time
+from manifold_oos.reporting.figures.draw import figure_outputs, stem_of
 from manifold_oos.reporting.render import LEGEND, latex
 from manifold_oos.reporting.report.blocks import Blocks
 from manifold_oos.reporting.report.charts import PALETTE, chart, curves, rank_diagram, rankings
 from manifold_oos.reporting.report.html import render
 from manifold_oos.reporting.report.viewer import first_look, how_to_keep, make_viewer
-from manifold_oos.reporting.results import Results
-from manifold_oos.reporting.tables import Entry, Table, make_tables
+from manifold_oos.results.best import final_rows
+from manifold_oos.results.collect import Located, Results
+from manifold_oos.results.published import SIGNS
+from manifold_oos.results.tables import TableEntry, TableView, make_tables
 
 #: Text of coordinates and thumbnails in a page, so that one of COIL-20 stays below 15 MB with Plotly's 4.8.
 VIEWER_BYTES = 8_000_000
@@ -36,42 +36,12 @@ CLAIM_SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?", "no data": "–
 
 
 def write_report(places: Sequence[Located], path: Path, *, data_dir: Path | None = None) -> Path:
-    """Write the page of experiments.
-
-    Parameters
-    ----------
-    places : sequence of Located
-        The experiments, each with rows in its store.
-    path : Path
-        The page; it is replaced as a whole.
-    data_dir : Path, optional
-        Where the data are, for pictures of points.
-
-    Returns
-    -------
-    Path
-        The page.
-    """
+    """Write the page of experiments."""
     return write_page([(place, place.collect(data_dir)) for place in places], path)
 
 
 def write_page(found: Sequence[tuple[Located, Results]], path: Path, *, home: str = "") -> Path:
-    """Write the page of experiments whose rows are at hand.
-
-    Parameters
-    ----------
-    found : sequence of (Located, Results)
-        The experiments.
-    path : Path
-        The page; it is replaced as a whole.
-    home : str, default=""
-        Relative address of the front page, for a link back.
-
-    Returns
-    -------
-    Path
-        The page.
-    """
+    """Write the page of experiments whose rows are at hand."""
     page = Page(Blocks(VIEWER_BYTES))
     sections = [page.section(place, results) for place, results in found]
     title = sections[0]["title"] if len(sections) == 1 else f"{len(sections)} experiments"
@@ -95,20 +65,7 @@ class Page:
         self.data: dict[str, dict[str, Any]] = {"texts": {}, "charts": {}, "viewers": {}}
 
     def section(self, place: Located, results: Results) -> dict[str, Any]:
-        """Everything of one experiment, ready for the template.
-
-        Parameters
-        ----------
-        place : Located
-            Its config and folder.
-        results : Results
-            Its rows.
-
-        Returns
-        -------
-        dict
-            What ``report.html`` names.
-        """
+        """Everything of one experiment, ready for the template."""
         experiment = results.experiment
         anchor = re.sub(r"[^A-Za-z0-9]+", "-", experiment.name).strip("-") or "experiment"
         broken = {(row["arm"], row["dataset"], row["size"]) for row in failures(results)}
@@ -150,7 +107,7 @@ class Page:
             "environment": environment_of(place.folder),
         }
 
-    def _table(self, table: Table, anchor: str, broken: Collection[tuple[str, str, str]]) -> dict[str, Any]:
+    def _table(self, table: TableView, anchor: str, broken: Collection[tuple[str, str, str]]) -> dict[str, Any]:
         name = f"{anchor}-t{len(self.data['texts'])}"
         self.data["texts"][name] = {"csv": table_csv(table), "tex": latex([table])}
         return {
@@ -195,7 +152,7 @@ class Page:
         return found
 
 
-def _cell(entry: Entry, decimals: int, broken: bool) -> dict[str, Any]:
+def _cell(entry: TableEntry, decimals: int, broken: bool) -> dict[str, Any]:
     published = f"{entry.published:.{decimals}f}" if math.isfinite(entry.published) else ""
     return {
         "mean": f"{entry.mean:.{decimals}f}" if entry.splits else "",
@@ -210,21 +167,10 @@ def _cell(entry: Entry, decimals: int, broken: bool) -> dict[str, Any]:
     }
 
 
-def result_tables(results: Results) -> list[Table]:
-    """The tables of the config, or one per metric and data set; an output without rows of its protocol is left out.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Returns
-    -------
-    list of Table
-        In the order of the config.
-    """
+def result_tables(results: Results) -> list[TableView]:
+    """The tables of the config, or one per metric and data set; an output without rows is left out."""
     outputs = [output for output in results.experiment.outputs if output.table is not None] or [Output(table="")]
-    tables: list[Table] = []
+    tables: list[TableView] = []
     for output in outputs:
         try:
             tables += make_tables(results, [output])
@@ -233,42 +179,20 @@ def result_tables(results: Results) -> list[Table]:
     return tables
 
 
-def time_tables(results: Results) -> list[Table]:
-    """One table per measured time, all data sets side by side, under the first protocol that measured it.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Returns
-    -------
-    list of Table
-        Time to fit, to choose parameters, and per new point, where they were measured.
-    """
+def time_tables(results: Results) -> list[TableView]:
+    """One table per measured time, all data sets side by side, under the first protocol that measured it."""
     metrics = [metric for metric in dict.fromkeys(results.cells["metric"]) if is_time(metric)]
     if not metrics:
         return []
-    tables: dict[str, Table] = {}
+    tables: dict[str, TableView] = {}
     for table in make_tables(results, [Output(table="", metric=metrics, columns="dataset")]):
         if any(entry.splits for line in table.lines for entry in line.entries):
             tables.setdefault(table.metric, table)
     return list(tables.values())
 
 
-def table_csv(table: Table) -> str:
-    """A table as CSV: for each column mean, half interval, splits and, where there are, published and verdict.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-
-    Returns
-    -------
-    str
-        With a line of headers.
-    """
+def table_csv(table: TableView) -> str:
+    """A table as CSV: for each column mean, half interval, splits and, where there are, published and verdict."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     head = ["arm", "selection"]
@@ -290,18 +214,7 @@ def _number(value: float) -> str:
 
 
 def summary(results: Results) -> dict[str, Any]:
-    """Counts for the head of a section: splits, verdicts on cells and claims, failures.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Returns
-    -------
-    dict
-        Numbers and words.
-    """
+    """Counts for the head of a section: splits, verdicts on cells and claims, failures."""
     cells = results.cells
     numbers = cells[~cells["metric"].map(is_time).astype(bool)]
     return {
@@ -316,18 +229,7 @@ def summary(results: Results) -> dict[str, Any]:
 
 
 def data_sets(results: Results) -> list[dict[str, Any]]:
-    """What is to be known of each data set: size, caveats, whether it stands in for another, why it is absent.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Returns
-    -------
-    list of dict
-        In the order of the config.
-    """
+    """What is to be known of each data set: size, caveats, whether it stands in for another, why it is absent."""
     found = []
     for data in results.experiment.datasets:
         facts = results.facts.get(data.label)
@@ -349,18 +251,7 @@ def data_sets(results: Results) -> list[dict[str, Any]]:
 
 
 def chosen(results: Results) -> list[dict[str, Any]]:
-    """The grid values behind the cells of the first metric, with the number of splits that took each.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Returns
-    -------
-    list of dict
-        Nothing where no arm has a grid.
-    """
+    """The grid values behind the cells of the first metric, with the number of splits that took each."""
     rows = results.rows
     rows = final_rows(rows[(rows["metric"] == results.experiment.metrics[0]) & (rows["chosen"] != "{}")])
     found = []
@@ -376,18 +267,7 @@ def chosen(results: Results) -> list[dict[str, Any]]:
 
 
 def failures(results: Results) -> list[dict[str, Any]]:
-    """Lines that failed, with their message.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-
-    Returns
-    -------
-    list of dict
-        One per line.
-    """
+    """Lines that failed, with their message."""
     if results.failures is None:
         return []
     frame = results.failures.assign(size=results.failures["size"].map("{:g}".format))
@@ -395,20 +275,7 @@ def failures(results: Results) -> list[dict[str, Any]]:
 
 
 def pictures(results: Results, folder: Path) -> list[dict[str, Any]]:
-    """Figures of points and functions that a run drew, as they are.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-    folder : Path
-        Of its files.
-
-    Returns
-    -------
-    list of dict
-        ``uri``, ``width``, ``height``, ``alt``; what was not drawn or is too large is left out.
-    """
+    """Figures of points and functions that a run drew, as they are."""
     found = []
     for output in figure_outputs(results):
         path = folder / f"{stem_of(output)}.png"
@@ -425,18 +292,7 @@ def pictures(results: Results, folder: Path) -> list[dict[str, Any]]:
 
 
 def environment_of(folder: Path) -> list[tuple[str, str]]:
-    """Versions and machine type of the last run, as it wrote them.
-
-    Parameters
-    ----------
-    folder : Path
-        Of an experiment.
-
-    Returns
-    -------
-    list of (str, str)
-        Names and values; nothing where the run wrote none.
-    """
+    """Versions and machine type of the last run, as it wrote them."""
     path = folder / "environment.json"
     if not path.is_file():
         return []

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.config.model import FIXED, Data
 from manifold_oos.datasets.base import Dataset
+from manifold_oos.engine.replay import Replay
+from manifold_oos.engine.splits import DataRef, SplitRef
 from manifold_oos.errors import DataError
-from manifold_oos.experiment.config import Data
-from manifold_oos.experiment.metrics import ANGLES
-from manifold_oos.experiment.splits import DataRef, SplitRef
-from manifold_oos.reporting.cells import FIXED
-from manifold_oos.reporting.placing import Place, chosen_values
+from manifold_oos.metrics import ANGLES
 from manifold_oos.reporting.report.blocks import Blocks, sprite
-from manifold_oos.reporting.results import Results
-from manifold_oos.reporting.tables import SIZE_NAMES
 from manifold_oos.resources import shipped_configs
+from manifold_oos.results.collect import Results
+from manifold_oos.results.curves import chosen_values
+from manifold_oos.results.tables import SIZE_NAMES
 
 #: Coordinates to choose from, iterations of a slider, and values that one slider may have.
 DIMENSIONS = 8
@@ -27,20 +27,7 @@ STEP_VALUES = 400_000
 
 
 def make_viewer(results: Results, blocks: Blocks) -> dict[str, Any] | None:
-    """Everything that the viewer of one experiment needs.
-
-    Parameters
-    ----------
-    results : Results
-        Of an experiment.
-    blocks : Blocks
-        Of the page; views that it has no room for are left out and counted.
-
-    Returns
-    -------
-    dict or None
-        ``views``, ``datasets`` and ``notes``; None where no coordinates were kept.
-    """
+    """Everything that the viewer of one experiment needs."""
     if not results.kept:
         return None
     sets = {data.label: _Set(results, data) for data in results.experiment.datasets}
@@ -61,20 +48,7 @@ def make_viewer(results: Results, blocks: Blocks) -> dict[str, Any] | None:
 
 
 def first_look(viewer: Mapping[str, Any], blocks: Blocks) -> dict[str, list[str]]:
-    """What the controls of a viewer offer before the script runs, so that nothing moves when it does.
-
-    Parameters
-    ----------
-    viewer : mapping
-        From :func:`make_viewer`, with a view or more.
-    blocks : Blocks
-        Of the page.
-
-    Returns
-    -------
-    dict of str to list of str
-        Data sets, arms and splits to choose from, axes and classes of the view that is shown first.
-    """
+    """What the controls of a viewer offer before the script runs, so that nothing moves when it does."""
     views = viewer["views"]
     here = [view for view in views if view["dataset"] == views[0]["dataset"]]
     shown = next((view for view in here if "steps" in view), here[0])
@@ -150,7 +124,7 @@ def _view(
     """One arm on one split."""
     arm, label, size, repetition, selection = key
     chosen = json.loads(str(arrays["chosen"]))
-    place = Place(part.data, arm, size, repetition)
+    place = Replay(part.data, arm, size, repetition)
     wanted = chosen_values(results.rows, results.experiment, place, None if selection == FIXED else selection)
     view: dict[str, Any] = {
         "dataset": label,
@@ -207,16 +181,6 @@ def _short(value: Any) -> str:
 
 def how_to_keep(name: str) -> str:
     """The command that keeps coordinates for the viewer.
-
-    Parameters
-    ----------
-    name : str
-        Of the experiment.
-
-    Returns
-    -------
-    str
-        With the shipped config of that name, if there is one.
 
     Examples
     --------

@@ -1,0 +1,1 @@
+"""What a YAML file may say, and how it becomes a validated experiment."""

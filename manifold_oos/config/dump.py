@@ -1,0 +1,40 @@
+"""Writes a config out as one would write it, with every default and include spelled out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from manifold_oos.config.model import Data, Experiment, Method
+
+
+def plain_config(experiment: Experiment) -> dict[str, Any]:
+    """A config as one would write it, every default and include spelled out."""
+    plain: dict[str, Any] = _plain(experiment)
+    for data, written in zip(experiment.datasets, plain["datasets"], strict=True):
+        if data.split is not None:
+            written["split"] = _plain(experiment.split_of(data))
+    return plain
+
+
+def config_text(experiment: Experiment) -> str:
+    """The YAML of :func:`plain_config`."""
+    text: str = yaml.safe_dump(plain_config(experiment), sort_keys=False, allow_unicode=True, width=116)
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Method | Data):
+        field = "parameters" if isinstance(value, Method) else "options"
+        rest = {name: item for name, item in value if name != field and item not in (None, "")}
+        if rest.get("label") == rest["name"]:
+            del rest["label"]
+        return _plain(rest) | _plain(getattr(value, field))
+    if isinstance(value, BaseModel):
+        return {name: _plain(item) for name, item in value if item not in (None, "", [], {})}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

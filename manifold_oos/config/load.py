@@ -1,0 +1,164 @@
+"""From a YAML file to a validated experiment, or to every mistake in it at once with file, line and key."""
+
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from manifold_oos.config.model import STAGES, Experiment, expand
+from manifold_oos.config.names import check
+from manifold_oos.config.yaml_tree import Key, Place, Tree, read_tree, set_values
+from manifold_oos.errors import ConfigError, nearest
+from manifold_oos.resources import shipped, shipped_configs
+
+
+def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Experiment:
+    """Read, override and validate a config.
+
+    Parameters
+    ----------
+    path : path
+        A YAML file; ``configs/quickstart.yaml`` also finds the file that ships with the package.
+    overrides : iterable of str
+        As ``--set`` takes them: ``split.repetitions=3``.
+
+    Returns
+    -------
+    Experiment
+        With ``name`` and ``path`` set. Mistakes are one :class:`ConfigError` with a line for each.
+    """
+    file = find_config(path)
+    tree = read_tree(file)
+    set_values(tree, overrides)
+    return validate(tree, name=config_name(file), path=file)
+
+
+def find_config(path: str | Path) -> Path:
+    """The file that a person means by a path."""
+    path = Path(path)
+    if path.is_file():
+        return path
+    parts = path.parts[1:] if path.parts[:1] == ("configs",) else path.parts
+    known = shipped_configs()
+    for name in (Path(*parts).as_posix() if parts else "", Path(*parts).as_posix() + ".yaml" if parts else ""):
+        if name in known:
+            return shipped("configs") / name
+    hint = nearest(path, [f"configs/{name}" for name in known])
+    if hint.startswith("known:"):
+        hint = "moos list configs shows those that ship"
+    raise ConfigError(f"{path}: no such config; {hint}")
+
+
+def config_name(file: Path) -> str:
+    """The name of the results folder: the path below the nearest ``configs`` folder, or the stem alone.
+
+    Examples
+    --------
+    >>> config_name(Path("configs/nsse/tables.yaml")), config_name(Path("mine.yaml"))
+    ('nsse/tables', 'mine')
+    """
+    parts = file.resolve().with_suffix("").parts
+    for folder in ("_configs", "configs"):
+        if folder in parts:
+            after = len(parts) - parts[::-1].index(folder)
+            return "/".join(parts[after:])
+    return file.stem
+
+
+def validate(tree: Tree, name: str = "experiment", path: Path | None = None) -> Experiment:
+    """Validate values that were read before."""
+    long = expand(tree.values)
+    lines: list[tuple[Place | None, str]] = []
+    experiment = None
+    try:
+        experiment = Experiment.model_validate(tree.values)
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=False):
+            location = _real(item["loc"])
+            lines.append((_place(tree, location), f"{_dotted(tree, location)}{_words(item, location)}"))
+    for finding in check(long):
+        lines.append((_place(tree, finding.path), f"{_dotted(tree, finding.path)}{finding.message}"))
+    if lines or experiment is None:
+        order = sorted(lines, key=lambda line: (line[0].file, line[0].line) if line[0] else ("", 0))
+        texts = [f"{place}: {text}" if place else text for place, text in order]
+        raise ConfigError("\n".join(dict.fromkeys(texts)))
+    return experiment.named(name, path)
+
+
+def _real(location: Sequence[str | int]) -> Key:
+    """A location without the marks that pydantic adds for gathered keys, unions and dictionary keys."""
+    marks = ("parameters", "options", "[key]")
+    return tuple(part for part in location if part not in marks and not str(part).startswith(("dict[", "list[")))
+
+
+def _place(tree: Tree, path: Key) -> Place | None:
+    return tree.place(_written(tree, path))
+
+
+def _written(tree: Tree, path: Key) -> Key:
+    """The path as the person wrote it, where the config is in a short form."""
+    values = tree.values
+    if path[:2] == ("datasets", 0) and "datasets" not in values and "dataset" in values:
+        return ("dataset", *path[2:])
+    if path[:1] == ("arms",) and "arms" not in values and any(stage in values for stage in STAGES):
+        return path[2:]
+    if path[:1] == ("published",) and isinstance(values.get("published"), Mapping):
+        rest = path[2:]
+        return (
+            "published",
+            *(rest[1:] if rest[:1] == ("values",) and "values" not in values["published"] else rest),
+        )
+    if path[:1] == ("selection",) and isinstance(values.get("selection"), Mapping | str):
+        return ("selection",)
+    return path
+
+
+def _dotted(tree: Tree, path: Key) -> str:
+    written = ".".join(map(str, _written(tree, path)))
+    return f"{written}: " if written else ""
+
+
+def _words(item: Mapping[str, Any], location: Key) -> str:
+    """A pydantic error in the words of this project."""
+    kind, value = item["type"], item.get("input")
+    if kind == "extra_forbidden":
+        known = _fields_at(location[:-1])
+        if len(location) == 1:
+            known += ["include", "dataset", *STAGES]
+        return f"no such key; {nearest(location[-1], known)}"
+    if kind == "missing":
+        return "is missing" if location else "a config needs datasets and arms"
+    if kind == "value_error":
+        return str(item["msg"]).removeprefix("Value error, ")
+    message = str(item["msg"]).removeprefix("Input should be ")
+    return (
+        f"must be {message}, not {value!r}" if str(item["msg"]).startswith("Input should be") else str(item["msg"])
+    )
+
+
+def _fields_at(path: Key) -> list[str]:
+    """The keys that the model at a path of the config knows."""
+    model: type[BaseModel] | None = Experiment
+    skip = 0
+    for part in path:
+        if isinstance(part, int):
+            continue
+        if skip:
+            skip -= 1
+        elif model and part in model.model_fields:
+            annotation = model.model_fields[part].annotation
+            model = _model_in(annotation)
+            skip = 1 if typing.get_origin(annotation) is dict else 0
+    return list(model.model_fields) if model else []
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in typing.get_args(annotation):
+        found = _model_in(argument)
+        if found:
+            return found
+    return None

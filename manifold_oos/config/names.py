@@ -1,0 +1,201 @@
+"""Checks a config against the methods and data sets it names, before anything is loaded or run."""
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
+
+from manifold_oos import registry
+from manifold_oos.config.model import STAGES
+from manifold_oos.config.values import OPEN_KEYS, RANGE_KEYS, is_by_dataset, is_grid, literals
+from manifold_oos.datasets import find as find_dataset
+from manifold_oos.errors import ConfigError, nearest
+from manifold_oos.metrics import METRICS
+from manifold_oos.registry import KINDS, signature
+
+Path = tuple[str | int, ...]
+
+
+class Mistake(NamedTuple):
+    """A mistake and the path of the key that has it."""
+
+    path: Path
+    message: str
+
+
+def check(tree: Mapping[str, Any]) -> list[Mistake]:
+    """Everything wrong with the names and parameters of a config in its long form."""
+    labels = list(_labels(tree))
+    arms = tree.get("arms") if isinstance(tree.get("arms"), Mapping) else {}
+    found = [*_datasets(tree)]
+    for name, arm in (arms or {}).items():
+        if isinstance(arm, Mapping):
+            found += _arm(("arms", name), arm)
+    return found + list(_references(tree, labels, [str(name) for name in arms or {}]))
+
+
+def _labels(tree: Mapping[str, Any]) -> Iterator[str]:
+    datasets = tree.get("datasets")
+    for item in datasets if isinstance(datasets, list) else []:
+        if isinstance(item, Mapping):
+            yield str(item.get("label") or item.get("name"))
+        else:
+            yield str(item)
+
+
+def _datasets(tree: Mapping[str, Any]) -> Iterator[Mistake]:
+    datasets = tree.get("datasets")
+    for i, item in enumerate(datasets if isinstance(datasets, list) else []):
+        whole = item if isinstance(item, Mapping) else {"name": item}
+        path: Path = ("datasets", i)
+        name = whole.get("name")
+        if not isinstance(name, str):
+            continue
+        try:
+            loader = find_dataset(name)
+        except ConfigError as error:
+            yield Mistake((*path, "name"), str(error))
+            continue
+        options = {key: value for key, value in whole.items() if key not in ("name", "label", "split", "stand_in")}
+        known = loader.defaults()
+        for key in options:
+            if key not in known:
+                hint = nearest(key, [*known, "label", "split", "stand_in"])
+                yield Mistake((*path, key), f"no such option of {name}; {hint} (moos describe {name})")
+        try:
+            loader.check({key: value for key, value in options.items() if key in known})
+        except ConfigError as error:
+            yield Mistake(path, str(error))
+
+
+def _arm(path: Path, arm: Mapping[str, Any]) -> Iterator[Mistake]:
+    classes: dict[str, type] = {}
+    for stage in STAGES:
+        if arm.get(stage) is not None:
+            yield from _method((*path, stage), stage, arm[stage], classes)
+    embedding, extender = classes.get("embedding"), classes.get("extender")
+    if embedding and extender and hasattr(extender, "supports") and not extender.supports(embedding):
+        name = embedding.__dict__.get("name", embedding.__name__)
+        good = [other for other, cls in registry.available("extenders").items() if cls.supports(embedding)]  # type: ignore[attr-defined]
+        message = f"{extender.name} does not extend {name}; those that do: {', '.join(good)}"  # type: ignore[attr-defined]
+        yield Mistake((*path, "extender"), message)
+    alone = embedding and arm.get("extender") is None and not arm.get("batch")
+    if alone and not hasattr(embedding, "transform"):
+        yield Mistake((*path, "embedding"), "has no map for new points: add an extender (moos list extenders)")
+
+
+def _method(path: Path, stage: str, given: Any, classes: dict[str, type]) -> Iterator[Mistake]:
+    """Check a method of an arm, or one that a method is given by name; its class goes to ``classes``."""
+    method = given if isinstance(given, Mapping) else {"name": given}
+    name = method.get("name")
+    if not isinstance(name, str):
+        yield Mistake(path, f"say which {stage}: a name, or a mapping with one (moos list {KINDS[stage]})")
+        return
+    try:
+        classes[stage] = registry.find(KINDS[stage], name)
+    except ConfigError as error:
+        yield Mistake(path, str(error))
+        return
+    yield from _parameters(
+        path, name, classes[stage], {key: value for key, value in method.items() if key != "name"}
+    )
+
+
+def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any]) -> Iterator[Mistake]:
+    known = signature(cls)
+    constraints = getattr(cls, "_parameter_constraints", {})
+    for key, value in parameters.items():
+        if key not in known:
+            yield Mistake(
+                (*path, key), f"no such parameter of {name}; {nearest(key, known)} (moos describe {name})"
+            )
+            continue
+        if key in KINDS and isinstance(value, str | Mapping):
+            yield from _method((*path, key), key, value, {})
+            continue
+        shape = list(_shape((*path, key), value))
+        yield from shape
+        if shape or key not in constraints:
+            continue
+        for literal in literals(value):
+            try:
+                validate_parameter_constraints({key: constraints[key]}, {key: literal}, caller_name=name)
+            except InvalidParameterError as error:
+                reason = str(error).split(" must be ", 1)[-1].rstrip(".")
+                yield Mistake((*path, key), f"must be {reason} (moos describe {name})")
+                break
+    for key, default in known.items():
+        if default is inspect.Parameter.empty and key not in parameters:
+            yield Mistake(path, f"{name} needs {key} (moos describe {name})")
+
+
+def _shape(path: Path, value: Any) -> Iterator[Mistake]:
+    """Whether the open values inside a value are written as they should be."""
+    if is_by_dataset(value):
+        if not isinstance(value["by_dataset"], Mapping) or len(value) > 1:
+            yield Mistake(path, "by_dataset maps labels of data sets (and default) to values, and stands alone")
+            return
+        for key, item in value["by_dataset"].items():
+            yield from _shape((*path, "by_dataset", key), item)
+    elif is_grid(value):
+        inner = value["grid"]
+        for key in value:
+            if key not in OPEN_KEYS:
+                yield Mistake((*path, key), f"no such key of a grid; {nearest(key, ['grid', 'default'])}")
+        if isinstance(inner, Mapping):
+            wrong = [key for key in inner if key not in RANGE_KEYS]
+            if wrong or not {"from", "to"} <= set(inner) or ("step" in inner) == ("count" in inner):
+                yield Mistake(
+                    path, "a grid is a list, or {from: 1, to: 10, step: 1}, or {from: 1, to: 10, count: 4}"
+                )
+        elif not isinstance(inner, list) or not inner:
+            yield Mistake(path, "a grid is a list of values with at least one")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _shape((*path, key), item)
+
+
+def _references(tree: Mapping[str, Any], labels: list[str], arms: list[str]) -> Iterator[Mistake]:
+    """Names of data sets, arms and metrics in the rest of the config."""
+
+    def unknown(path: Path, names: Any, known: Iterable[str], what: str) -> Iterator[Mistake]:
+        known = list(known)
+        for name in names if isinstance(names, list) else [names]:
+            if isinstance(name, str) and name not in known:
+                yield Mistake(path, f"no {what} {name}; {nearest(name, known)}")
+
+    metrics = list(METRICS)
+    yield from unknown(("metrics",), tree.get("metrics"), metrics, "metric")
+    for name, arm in ((tree.get("arms") or {}) if isinstance(tree.get("arms"), Mapping) else {}).items():
+        if isinstance(arm, Mapping):
+            yield from unknown(("arms", name, "datasets"), arm.get("datasets"), labels, "data set")
+    for section in ("outputs", "claims"):
+        entries = tree.get(section)
+        for i, entry in enumerate(entries if isinstance(entries, list) else []):
+            if not isinstance(entry, Mapping):
+                continue
+            path: Path = (section, i)
+            yield from unknown((*path, "dataset"), entry.get("dataset"), labels, "data set")
+            yield from unknown((*path, "metric"), entry.get("metric"), metrics, "metric")
+            yield from unknown((*path, "second"), entry.get("second"), metrics, "metric")
+            for key in ("arms", "arm", "left", "right", "best", "among"):
+                yield from unknown((*path, key), entry.get(key), arms, "arm")
+    readings = tree.get("readings")
+    for name, entry in (readings if isinstance(readings, Mapping) else {}).items():
+        if isinstance(entry, Mapping):
+            yield from unknown(("readings", name, "metric"), entry.get("metric"), metrics, "metric")
+            for key, known, what in (("arms", arms, "arm"), ("datasets", labels, "data set")):
+                names = entry.get(key)
+                pairs = [*names, *names.values()] if isinstance(names, Mapping) else names
+                yield from unknown(("readings", name, key), pairs, known, what)
+    blocks = tree.get("published")
+    for i, block in enumerate(blocks if isinstance(blocks, list) else []):
+        values = block.get("values") if isinstance(block, Mapping) else None
+        for metric, by_dataset in (values if isinstance(values, Mapping) else {}).items():
+            path = ("published", i, "values", metric)
+            yield from unknown(path, metric, metrics, "metric")
+            for dataset, by_arm in (by_dataset if isinstance(by_dataset, Mapping) else {}).items():
+                yield from unknown((*path, dataset), dataset, labels, "data set")
+                for arm in by_arm if isinstance(by_arm, Mapping) else {}:
+                    yield from unknown((*path, dataset, arm), arm, arms, "arm")

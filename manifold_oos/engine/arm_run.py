@@ -1,0 +1,223 @@
+"""Runs one arm on one split with every parameter decided, and measures what came out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from manifold_oos.config.values import Grid, fill, grids_of, settle
+from manifold_oos.engine.fits import Labelled, Placed, Spec, Workbench
+from manifold_oos.metrics import METRICS, Outcome
+
+DIMENSION = "embedding.n_components"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One line of an experiment on one split: what the store does not have yet."""
+
+    key: str
+    stages: Mapping[str, Mapping[str, Any]] = field(hash=False)
+    batch: bool
+    selection: str
+    rules: Mapping[str, str] = field(hash=False)
+    cv: Mapping[str, Any] = field(hash=False)
+    score: str
+    metrics: tuple[str, ...]
+    choice: Mapping[str, Any] | None = field(default=None, hash=False)
+    keep: frozenset[str] = frozenset()
+
+
+@dataclass
+class Result:
+    """What one setting of an arm gave on one split."""
+
+    n_components: int | None
+    placed: Placed | None
+    labelled: Labelled | None
+    outcome: Outcome
+    steps: list[tuple[int, Outcome]]
+    fitted: dict[str, Any]
+    warnings: list[str]
+    times: dict[str, float]
+
+
+class ArmRun:
+    """An arm of a config on one split."""
+
+    def __init__(self, request: Request, bench: Workbench, dims: Sequence[int] | None = None) -> None:
+        self.request = request
+        self.bench = bench
+        facts = bench.points.facts
+        self.settled = {stage: settle(method["parameters"], facts) for stage, method in request.stages.items()}
+        wanted = dims if dims is not None else self._dims()
+        self.dims = sorted({d for d in wanted if d < facts.n_train})
+
+    def _dims(self) -> Sequence[int]:
+        value = self.settled.get("embedding", {}).get("n_components")
+        return value.values if isinstance(value, Grid) else () if value is None else (value,)
+
+    @cached_property
+    def grids(self) -> dict[str, Grid]:
+        """What is left to choose, by dotted path; dimensions that the split is too small for are left out."""
+        grids = grids_of(self.settled)
+        if DIMENSION in grids:
+            grid = grids[DIMENSION]
+            if not self.dims:
+                n = self.bench.points.facts.n_train
+                raise ValueError(f"every n_components of {list(grid.values)} is too large for {n} known points")
+            values = tuple(d for d in grid.values if d in self.dims)
+            default = grid.default if grid.default in values else max(values)
+            grids[DIMENSION] = Grid(values, default)
+        return grids
+
+    def specs(self, assignment: Mapping[str, Any]) -> dict[str, Spec]:
+        """The stages with their grids decided; a nested embedding has as many components as the arm ever asks."""
+        specs = {
+            stage: Spec(stage, self.request.stages[stage]["name"], fill(settled, assignment, stage))
+            for stage, settled in self.settled.items()
+        }
+        embedding = specs.get("embedding")
+        if embedding and self.dims and embedding.nested:
+            specs["embedding"] = embedding.with_(n_components=max(self.dims))
+        return specs
+
+    def dimension(self, assignment: Mapping[str, Any]) -> int | None:
+        """The number of coordinates under an assignment, where the config says it."""
+        value = fill(self.settled.get("embedding", {}), assignment, "embedding").get("n_components")
+        return None if value is None else int(value)
+
+    def run(self, assignment: Mapping[str, Any], metrics: Iterable[str]) -> Result:
+        """Fit, extend, label and gather what the metrics need."""
+        points, bench = self.bench.points, self.bench
+        specs = self.specs(assignment)
+        placed = labelled = None
+        if "embedding" in specs:
+            d = self.dimension(assignment)
+            placed = bench.place(specs["embedding"], specs.get("extender"), d, self.request.batch)
+        if "classifier" in specs:
+            labelled = bench.label(specs["classifier"], placed, self.dims)
+        needs = {METRICS[name].needs for name in metrics}
+        batch = None
+        if placed is not None and "batch" in needs:
+            batch = bench.batch(specs["embedding"])[1][:, : placed.d]
+        own = self._own_labels(placed) if labelled is None else labelled.labels
+        outcome = Outcome(
+            points.y_new,
+            own,
+            None if placed is None else placed.new,
+            batch,
+            points.parameters,
+            self._scalars(placed, "scalar" in needs),
+            None if placed is None else placed.known,
+            points.known_parameters,
+        )
+        fits = dict(placed.fits) if placed else {}
+        caught = [text for fit in fits.values() for text in fit.warnings]
+        caught += [*(placed.warnings if placed else ()), *(labelled.warnings if labelled else ())]
+        learned = {f"{stage}.{key}": value for stage, fit in fits.items() for key, value in reported(fit.estimator)}
+        times = self._times(placed, labelled)
+        steps = self._steps(placed, specs, outcome)
+        d = placed.d if placed else None
+        return Result(d, placed, labelled, outcome, steps, learned, list(dict.fromkeys(caught)), times)
+
+    def measure(self, result: Result, metrics: Iterable[str]) -> list[dict[str, Any]]:
+        """The numbers of a result, the final ones first."""
+        rows = []
+        for name in metrics:
+            value = compute(name, result.outcome)
+            if value is not None:
+                rows.append({"metric": name, "step": None, "value": value})
+            if METRICS[name].per_step:
+                for number, outcome in result.steps:
+                    value = compute(name, outcome)
+                    if value is not None:
+                        rows.append({"metric": name, "step": int(number), "value": value})
+        return rows
+
+    def _own_labels(self, placed: Placed | None) -> NDArray | None:
+        """Labels that the extender itself gave, where the arm has no classifier."""
+        steps = placed.steps if placed else []
+        return steps[-1].labels if steps else None
+
+    def _steps(self, placed: Placed | None, specs: Mapping[str, Spec], final: Outcome) -> list[tuple[int, Outcome]]:
+        if placed is None or not {name for name in self.request.metrics if METRICS[name].per_step}:
+            return []
+        outcomes = []
+        for step in placed.steps:
+            labels = step.labels
+            if step.coordinates is not None and "classifier" in specs and self.bench.points.y is not None:
+                here = Placed((*placed.key, "step", step.number), placed.known, step.coordinates, placed.d)
+                labels = self.bench.label(specs["classifier"], here).labels
+            values = {key: float(value) for key, value in step.values.items()}
+            outcomes.append(
+                (step.number, Outcome(final.truth, labels, step.coordinates, None, final.parameters, values))
+            )
+        return outcomes
+
+    def _scalars(self, placed: Placed | None, wanted: bool) -> dict[str, float]:
+        if placed is None or not wanted:
+            return {}
+        scalars: dict[str, float] = {}
+        for step in placed.steps:
+            scalars |= {key: float(value) for key, value in step.values.items()}
+        for stage in ("embedding", "extender"):
+            estimator = placed.fits[stage].estimator if stage in placed.fits else None
+            for name in ("objective", "sigma"):
+                value = getattr(estimator, f"{name}_", None)
+                if value is not None and np.size(value):
+                    scalars[name] = float(np.mean(value))
+        return scalars | regularity(placed, self.bench)
+
+    def _times(self, placed: Placed | None, labelled: Labelled | None) -> dict[str, float]:
+        fits = placed.fits.values() if placed else ()
+        n = len(self.bench.points.X_new)
+        seconds = placed.seconds if placed else labelled.seconds if labelled else 0.0
+        return {
+            "fit_seconds": sum(fit.seconds for fit in fits) + (labelled.fit_seconds if labelled else 0.0),
+            "milliseconds_per_sample": 1000 * seconds / n,
+        }
+
+
+def compute(name: str, outcome: Outcome) -> float | None:
+    """One number of an outcome, None where the outcome has nothing to compute it from."""
+    metric = METRICS[name]
+    missing = {
+        "labels": outcome.labels is None or outcome.truth is None,
+        "batch": outcome.coordinates is None or outcome.batch is None,
+        "parameters": outcome.coordinates is None or not outcome.parameters,
+        "known": outcome.known is None or not outcome.known_parameters,
+        "scalar": name not in outcome.scalars,
+        "time": True,
+    }[metric.needs]
+    if missing:
+        return None
+    return metric.compute(outcome) if metric.compute else float(outcome.scalars[name])
+
+
+def regularity(placed: Placed, bench: Workbench) -> dict[str, float]:
+    """Ĝ, D̂ and R̂ = Σ Ĝ − λD̂ at the one σ of an interpolator; λ as given, else as its search would balance it."""
+    extender = placed.fits["extender"].estimator if "extender" in placed.fits else None
+    sigma = np.unique(getattr(extender, "sigma_", ()))
+    if extender is None or len(sigma) != 1 or not hasattr(extender, "regularity") or bench.points.y is None:
+        return {}
+    G, D = (np.asarray(part, dtype=float) for part in extender.regularity(float(sigma[0])))
+    weight = extender.get_params().get("lambda_")
+    if weight is None:
+        searching = clone(extender).set_params(sigma="regularity")
+        X, y, key = bench.points.X, bench.points.y, ("lambdas", *placed.key[:2], placed.d, str(searching))
+        weight = bench.once(key, lambda: searching.fit(X, placed.known, y).lambdas_)
+    return {"gradient": float(G.sum()), "separation": float(D.sum()), "regularity": float(np.sum(G - weight * D))}
+
+
+def reported(estimator: Any) -> Iterable[tuple[str, Any]]:
+    """What an estimator learned that fits in a word: ``sigma_``, ``n_iter_``, ``converged_``."""
+    for key, value in sorted(vars(estimator).items()):
+        if key.endswith("_") and not key.startswith("_") and np.ndim(value) == 0:
+            plain = value.item() if isinstance(value, np.generic) else value
+            if isinstance(plain, bool | int | float | str):
+                yield key, plain

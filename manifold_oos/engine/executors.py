@@ -1,0 +1,252 @@
+"""Where trials run: in this process, in local processes, or on a Dask cluster."""
+
+import os
+import queue
+import signal
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from manifold_oos.engine.splits import DataRef
+from manifold_oos.errors import ConfigError
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+#: How often a call is tried again when the process that ran it dies.
+RETRIES = 2
+#: Calls in flight per worker: the next one waits beside it. More would only make an interrupt slower.
+AHEAD = 2
+#: How long a Dask scheduler may take to answer.
+CONNECT_SECONDS = 15
+#: How long to wait for a worker of it, and how often to send data that a dying worker did not take.
+WORKER_SECONDS = 120
+SCATTER_TRIES = 5
+
+
+class LostWorkerError(RuntimeError):
+    """The process that ran a call died, again and again (out of memory?)."""
+
+
+class Executor(Protocol):
+    """Runs calls and gives their results as they come."""
+
+    workers: int
+
+    def share(self, value: Any) -> Any:
+        """Make a data set or an array available to all calls, once; give what to pass to them."""
+
+    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+        """Index and result of each call, as they finish; an exception is given as the result."""
+
+    def close(self) -> None:
+        """Stop the workers, now."""
+
+
+class InProcess:
+    """One call after the other, here."""
+
+    workers = 1
+
+    def share(self, value: Any) -> Any:
+        """Everything is at hand; a data set is loaded where it is used."""
+        return None if isinstance(value, DataRef) else value
+
+    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+        """Run them in order."""
+        for i, (function, arguments) in enumerate(calls):
+            try:
+                result: Any = function(*arguments)
+            except Exception as error:
+                result = error
+            yield i, result
+
+    def close(self) -> None:
+        """Nothing to stop."""
+
+
+class LocalProcesses:
+    """Worker processes on this machine."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool: Any = None
+        self._folder = tempfile.TemporaryDirectory(prefix="moos-")
+        self._files = 0
+
+    def share(self, value: Any) -> Any:
+        """An array goes through a file that workers map; a data set is loaded by each worker from its cache."""
+        if isinstance(value, DataRef):
+            return None
+        self._files += 1
+        path = Path(self._folder.name) / f"{self._files}.npy"
+        np.save(path, value, allow_pickle=False)
+        return str(path)
+
+    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+        """Keep every worker busy; calls of a worker that dies are tried again in new processes."""
+        waiting = deque(range(len(calls)))
+        tries = [0] * len(calls)
+        running: dict[Future[Any], int] = {}
+        while waiting or running:
+            while waiting and len(running) < AHEAD * self.workers:
+                i = waiting.popleft()
+                function, arguments = calls[i]
+                running[self._start().submit(function, *arguments)] = i
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            lost = []
+            for future in sorted(finished, key=lambda item: running[item]):
+                i = running.pop(future)
+                error = future.exception()
+                if isinstance(error, BrokenProcessPool):
+                    lost.append(i)
+                else:
+                    yield i, future.result() if error is None else error
+            if lost:
+                # The pool is broken as a whole, and which call broke it is not known: all in flight count.
+                lost += running.values()
+                running.clear()
+                self._pool = None
+                for i in sorted(lost, reverse=True):
+                    tries[i] += 1
+                    if tries[i] <= RETRIES:
+                        waiting.appendleft(i)
+                for i in sorted(i for i in lost if tries[i] > RETRIES):
+                    yield i, LostWorkerError(f"its process died {tries[i]} times (out of memory?)")
+
+    def _start(self) -> Any:
+        if self._pool is None:
+            from joblib.externals.loky import ProcessPoolExecutor
+
+            environment = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+            self._pool = ProcessPoolExecutor(self.workers, env=environment, initializer=_ignore_interrupts)
+        return self._pool
+
+    def close(self) -> None:
+        """Kill the workers: what they were computing is not stored and will be computed again."""
+        if self._pool is not None:
+            # kill_workers drops the work behind the waiting numbers, and loky's thread stumbles over those left.
+            with suppress(queue.Empty):
+                while True:
+                    self._pool._work_ids.get_nowait()
+            self._pool.shutdown(wait=False, kill_workers=True)
+            self._pool = None
+        self._folder.cleanup()
+
+
+@dataclass(frozen=True)
+class _Scattered:
+    """A value that was shared with a cluster, by its number."""
+
+    number: int
+
+
+class DaskCluster:
+    """Workers of a Dask cluster, which retries the trials of lost ones."""
+
+    def __init__(self, address: str, workers: int) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise ConfigError("--scheduler needs Dask: pip install 'manifold-oos[distributed]'") from error
+        self._distributed = distributed
+        self._cluster: Any = None
+        if address == "local":
+            self._cluster = distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+            )
+            address = self._cluster.scheduler_address
+        try:
+            self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ConfigError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error
+        self.workers = max(1, len(self._client.scheduler_info().get("workers", {})))
+        self._values: list[Any] = []
+        self._scattered: dict[int, Any] = {}
+
+    def share(self, value: Any) -> Any:
+        """Scattered once, to every worker: they need neither files nor a common disk."""
+        self._values.append(value.load() if isinstance(value, DataRef) else value)
+        return _Scattered(len(self._values) - 1)
+
+    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+        """Submit all, give results as they come; what is lost with a worker's data is submitted again."""
+        waiting = list(range(len(calls)))
+        tries = [0] * len(calls)
+        while waiting:
+            numbers = {self._submit(calls[i]): i for i in waiting}
+            waiting = []
+            for future in self._distributed.as_completed(list(numbers), loop=self._client.loop):
+                i = numbers.pop(future)
+                tries[i] += 1
+                if future.status == "finished":
+                    yield i, future.result()
+                elif future.status == "error":
+                    yield i, future.exception()
+                elif tries[i] <= RETRIES:
+                    waiting.append(i)
+                else:
+                    yield i, LostWorkerError(f"the cluster lost it {tries[i]} times")
+                future.release()
+            if waiting:
+                self._scattered.clear()
+
+    def _submit(self, call: Call) -> Any:
+        function, arguments = call
+        given = [
+            {key: self._future(item) for key, item in argument.items()} if isinstance(argument, dict) else argument
+            for argument in arguments
+        ]
+        return self._client.submit(function, *given, pure=False, retries=RETRIES)
+
+    def _future(self, item: Any) -> Any:
+        """The future of a shared value; a scatter that meets a dying worker is tried again."""
+        if not isinstance(item, _Scattered):
+            return item
+        if item.number not in self._scattered:
+            value = self._values[item.number]
+            for attempt in range(SCATTER_TRIES):
+                try:
+                    self._client.wait_for_workers(1, timeout=WORKER_SECONDS)
+                    self._scattered[item.number] = self._client.scatter(value, hash=False, broadcast=True)
+                    break
+                except (OSError, KeyError) as error:
+                    if attempt == SCATTER_TRIES - 1:
+                        raise LostWorkerError(f"the cluster does not take the data ({error})") from error
+                    time.sleep(1)
+        return self._scattered[item.number]
+
+    def close(self) -> None:
+        """Give up what is still running; a cluster that was started here is stopped."""
+        with suppress(Exception):
+            self._client.close(timeout=2)
+        if self._cluster is not None:
+            with suppress(Exception):
+                self._cluster.close(timeout=5)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches the whole process group; only the parent answers it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def make_executor(workers: int | None, scheduler: str | None) -> Executor:
+    """The executor that the options of a command ask for."""
+    workers = cores() if workers is None else workers
+    if workers < 1:
+        raise ConfigError(f"--workers {workers}: at least one is needed")
+    if scheduler:
+        return DaskCluster(scheduler, workers)
+    return InProcess() if workers == 1 else LocalProcesses(workers)

@@ -1,0 +1,293 @@
+"""Fits the stages of arms on one split, each thing once however many arms, dimensions and classifiers share it."""
+
+import copy
+import json
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manifold_oos import registry
+from manifold_oos.engine.splits import Points
+from manifold_oos.numerics.kernels import squared_distances
+from manifold_oos.registry import KINDS, signature
+from manifold_oos.steps import Step
+
+Array = NDArray[np.floating]
+#: Floats in the largest block of distances.
+BLOCK_FLOATS = 2**24
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A method with all its parameters decided."""
+
+    stage: str
+    name: str
+    parameters: Mapping[str, Any]
+
+    @cached_property
+    def key(self) -> str:
+        """The same for the same request."""
+        return json.dumps([self.stage, self.name, self.parameters], sort_keys=True)
+
+    @property
+    def cls(self) -> Any:
+        """The method's class."""
+        return registry.find(KINDS[self.stage], self.name)
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether fewer dimensions are a cut of more; a method may say so depending on its parameters."""
+        return bool(getattr(self.build(0), "nested", False))
+
+    def with_(self, **changes: Any) -> "Spec":
+        """The same method with parameters changed."""
+        return Spec(self.stage, self.name, {**self.parameters, **changes})
+
+    def build(self, seed: int) -> Any:
+        """An unfitted estimator; one that draws random numbers and was given no seed gets that of the split."""
+        cls = self.cls
+        known = signature(cls)
+        parameters = copy.deepcopy(dict(self.parameters))
+        if "random_state" in known and parameters.get("random_state") is None:
+            parameters["random_state"] = seed % 2**32
+        for stage in KINDS:
+            if stage in known and isinstance(parameters.get(stage), str | Mapping):
+                inner = parameters[stage] if isinstance(parameters[stage], Mapping) else {"name": parameters[stage]}
+                rest = {key: value for key, value in inner.items() if key != "name"}
+                parameters[stage] = Spec(stage, inner["name"], rest).build(seed)
+        return cls(**parameters)
+
+
+@dataclass
+class Fit:
+    """A fitted estimator, how long it took and what it warned of."""
+
+    estimator: Any
+    seconds: float
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Coordinates of the known and new points in d dimensions, cut from what was fitted once for all of them."""
+
+    key: tuple[Any, ...]
+    wide_known: Array
+    wide_new: Array
+    d: int
+    fits: Mapping[str, Fit] = field(default_factory=dict)
+    seconds: float = 0.0
+    warnings: Sequence[str] = ()
+
+    @property
+    def known(self) -> Array:
+        """Of shape (n_known, d)."""
+        return self.wide_known[:, : self.d]
+
+    @property
+    def new(self) -> Array:
+        """Of shape (n_new, d)."""
+        return self.wide_new[:, : self.d]
+
+    @property
+    def steps(self) -> list[Step]:
+        """Iterations of the extender, or else of the embedding."""
+        for stage in ("extender", "embedding"):
+            steps = getattr(self.fits[stage].estimator, "steps_", None) if stage in self.fits else None
+            if steps:
+                return list(steps)
+        return []
+
+
+@dataclass
+class Labelled:
+    """Labels of the new points."""
+
+    labels: NDArray
+    fit_seconds: float
+    seconds: float
+    warnings: list[str]
+    estimator: Any = None
+
+
+class Workbench:
+    """Everything fitted on one split, kept until the split is done."""
+
+    def __init__(self, points: Points, batches: Mapping[str, Array] | None = None) -> None:
+        self.points = points
+        self.batches = batches or {}
+        self._kept: dict[Any, Any] = {}
+
+    def embed(self, spec: Spec) -> Fit:
+        """Fit an embedding on the known points."""
+        points = self.points
+        return self.once(("embed", spec.key), lambda: fitted(spec.build(points.seed), points.X, points.y))
+
+    def batch(self, spec: Spec) -> tuple[Array, Array]:
+        """Coordinates of known and new points from one embedding of all points."""
+        points = self.points
+        if spec.key in self.batches:
+            whole = self.batches[spec.key]
+            return whole[points.known], whole[points.new]
+        whole = self.once(("batch", spec.key), lambda: self._batch(spec))
+        return whole[: len(points.X)], whole[len(points.X) :]
+
+    def _batch(self, spec: Spec) -> Array:
+        points = self.points
+        y = None if points.y is None or points.y_new is None else np.concatenate([points.y, points.y_new])
+        coordinates: Array = fitted(
+            spec.build(points.seed), np.vstack([points.X, points.X_new]), y
+        ).estimator.embedding_
+        return coordinates
+
+    def place(self, embedding: Spec, extender: Spec | None, d: int | None, together: bool = False) -> Placed:
+        """Coordinates in d dimensions."""
+        if together:
+            known, new = self.batch(embedding)
+            return Placed(("batch", embedding.key), known, new, d or known.shape[1])
+        fit = self.embed(embedding)
+        width = fit.estimator.embedding_.shape[1]
+        d = width if d is None else d
+        if d > width:
+            raise ValueError(f"{embedding.name} gave {width} dimensions where {d} were asked for")
+        nested = extender is None or extender.nested
+        key = ("place", embedding.key, extender.key if extender else None, width if nested else d)
+        return replace(self.once(key, lambda: self._place(key, fit, extender)), d=d)
+
+    def _place(self, key: tuple[Any, ...], fit: Fit, extender: Spec | None) -> Placed:
+        points, d = self.points, key[-1]
+        Y = fit.estimator.embedding_[:, :d]
+        if extender is None:
+            new, seconds, caught = timed(lambda: fit.estimator.transform(points.X_new))
+            return Placed(key, Y, new, d, {"embedding": fit}, seconds, caught)
+        estimator = extender.build(points.seed)
+        arguments: dict[str, Any] = {"embedding": truncated(fit.estimator, d)}
+        if getattr(estimator, "transductive", False):
+            arguments["X_new"] = points.X_new
+        _, fit_seconds, caught = timed(lambda: estimator.fit(points.X, Y, points.y, **arguments))
+        new, seconds, more = timed(lambda: estimator.transform(points.X_new))
+        if "X_new" in arguments:  # the new points were placed in fit: their time is per new point
+            fit_seconds, seconds = 0.0, fit_seconds + seconds
+        fits = {"embedding": fit, "extender": Fit(estimator, fit_seconds, caught)}
+        Y = getattr(estimator, "training_embedding_", Y)  # a scheme that embeds anew moves the known points too
+        return Placed(key, Y, new, d, fits, seconds, more)
+
+    def label(self, classifier: Spec, placed: Placed | None, dims: Sequence[int] = ()) -> Labelled:
+        """Labels of the new points, in the ambient space or on coordinates."""
+        points = self.points
+        if points.y is None:
+            raise ValueError(f"{points.facts.dataset} has no labels: an arm with a classifier needs them")
+        if is_nearest(classifier):
+            start = time.perf_counter()
+            if placed is None:
+                index = self.once(("nearest",), lambda: points.distances.argmin(axis=1))
+            else:
+                wanted = sorted({d for d in dims if d <= placed.wide_new.shape[1]} | {placed.d})
+                key: tuple[Any, ...] = ("nearest", placed.key, tuple(wanted))
+                known, new = placed.wide_known, placed.wide_new
+                index = self.once(key, lambda: nearest_by_dimension(known, new, wanted))[placed.d]
+            return Labelled(points.y[index], 0.0, time.perf_counter() - start, [])
+        y = points.y
+        if placed is None:
+            known, new, key = points.X, points.X_new, ("label", classifier.key)
+        else:
+            known, new, key = placed.known, placed.new, ("label", classifier.key, placed.key, placed.d)
+        return self.once(key, lambda: classified(classifier.build(points.seed), known, y, new))
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Make a thing once; a failure is remembered as well."""
+        if key not in self._kept:
+            try:
+                self._kept[key] = make()
+            except Exception as error:
+                self._kept[key] = error
+        if isinstance(self._kept[key], Exception):
+            raise self._kept[key]
+        return self._kept[key]
+
+
+def is_nearest(classifier: Spec) -> bool:
+    """Whether a classifier is plain 1-NN, which is answered from shared distances."""
+    return (
+        classifier.name == "nn"
+        and set(classifier.parameters) <= {"n_neighbors"}
+        and (classifier.parameters.get("n_neighbors", 1) == 1)
+    )
+
+
+def nearest_by_dimension(known: Array, new: Array, dims: Sequence[int]) -> dict[int, NDArray[np.intp]]:
+    """The nearest known point of each new point in the first d coordinates, for many d in one pass.
+
+    Squared distances grow by the columns that each larger d adds, so all of them cost as much as the largest.
+
+    Parameters
+    ----------
+    known, new : ndarray of shape (n, D), (m, D)
+        Coordinates.
+    dims : sequence of int
+        Ascending dimensions.
+
+    Returns
+    -------
+    dict of int to ndarray of shape (m,)
+        Index among the known points by dimension; of equally near ones the first.
+    """
+    result = {d: np.empty(len(new), dtype=np.intp) for d in dims}
+    rows = max(1, BLOCK_FLOATS // max(1, len(known)))
+    for start in range(0, len(new), rows):
+        block = new[start : start + rows]
+        total = np.zeros((len(block), len(known)))
+        last = 0
+        for d in dims:
+            total += squared_distances(block[:, last:d], known[:, last:d])
+            result[d][start : start + rows] = total.argmin(axis=1)
+            last = d
+    return result
+
+
+def timed(action: Callable[[], Any]) -> tuple[Any, float, list[str]]:
+    """Run an action with its warnings caught."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        result = action()
+        seconds = time.perf_counter() - start
+    return result, seconds, list(dict.fromkeys(str(item.message) for item in caught))
+
+
+def fitted(estimator: Any, X: Array, y: NDArray | None) -> Fit:
+    """Fit an embedding."""
+    _, seconds, caught = timed(lambda: estimator.fit(X, y))
+    return Fit(estimator, seconds, caught)
+
+
+def classified(estimator: Any, known: Array, y: NDArray, new: Array) -> Labelled:
+    """Fit a classifier and label the new points."""
+    if getattr(estimator, "transductive", False):
+        _, seconds, caught = timed(lambda: estimator.fit(known, y, X_new=new))
+        return Labelled(estimator.transduction_, 0.0, seconds, caught, estimator)
+    _, fit_seconds, caught = timed(lambda: estimator.fit(known, y))
+    labels, seconds, more = timed(lambda: estimator.predict(new))
+    return Labelled(labels, fit_seconds, seconds, caught + more, estimator)
+
+
+def truncated(embedding: Any, d: int) -> Any:
+    """A fitted nested embedding as if it had been fitted with d components."""
+    width = embedding.embedding_.shape[1]
+    if width == d:
+        return embedding
+    short = copy.copy(embedding)
+    short.embedding_ = embedding.embedding_[:, :d]
+    if hasattr(embedding, "n_components"):
+        short.n_components = d
+    values = getattr(embedding, "eigenvalues_", None)
+    if isinstance(values, np.ndarray) and len(values) == width:
+        short.eigenvalues_ = values[:d]
+    return short

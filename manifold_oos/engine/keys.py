@@ -1,0 +1,171 @@
+"""Digests of what determines a number: data, split, methods with their source, how grids are decided."""
+
+import ast
+import hashlib
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from manifold_oos import datasets, registry
+from manifold_oos.config.model import Arm, Data, Experiment, Protocol
+from manifold_oos.config.values import is_by_dataset
+from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef
+from manifold_oos.errors import ConfigError
+from manifold_oos.metrics import METRICS
+from manifold_oos.registry import KINDS
+
+PACKAGE = "manifold_oos"
+
+
+@cache
+def source_digest(module: str) -> str:
+    """A digest of a module and of every module of this package that it imports, directly or not."""
+    digest = hashlib.sha256()
+    for name in sorted(_closure(module)):
+        file = _file(name)
+        if file is not None:
+            digest.update(name.encode())
+            digest.update(_code(file))
+    return digest.hexdigest()[:16]
+
+
+def _closure(module: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        file = _file(name)
+        if file is not None:
+            waiting += [other for other in _imports(file, name) if other.startswith(f"{PACKAGE}.")]
+    return seen
+
+
+@cache
+def _file(module: str) -> Path | None:
+    loaded = sys.modules.get(module)
+    origin = getattr(loaded, "__file__", None)
+    if origin is None:
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            return None
+        origin = spec.origin if spec else None
+    path = Path(origin) if origin else None
+    return path if path and path.suffix == ".py" and path.is_file() else None
+
+
+@cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _code(file: Path) -> bytes:
+    """The code without docstrings and comments: what they say does not change a number."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree).encode()
+
+
+def _imports(file: Path, module: str) -> list[str]:
+    names = []
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(_tree(file)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = package.split(".")
+                base = ".".join([*parts[: len(parts) - node.level + 1], *([base] if base else [])])
+            # A name that is imported may be a module itself; one that is not has no file and is passed over.
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names if base.startswith(PACKAGE))]
+    return names
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON with sorted keys; numbers of NumPy as plain ones."""
+    return json.dumps(value, sort_keys=True, default=lambda item: item.item(), ensure_ascii=False)
+
+
+#: Raise when the engine itself computes a number differently: stored rows are then computed again.
+ENGINE = 1
+
+
+def facts_key(ref: DataRef) -> str:
+    """What a data set is remembered by: its name and options, not its label or folder."""
+    return as_json([ref.name, ref.options])
+
+
+def arm_part(experiment: Experiment, arm: Arm, protocol: Protocol | None, data: Data) -> str:
+    """The part of a line's key that the arm determines: its stages, their source, and how grids are decided."""
+    selection: Any = "fixed"
+    if protocol is not None:
+        cv = experiment.cv_of(protocol).model_dump() if protocol.name != "best" else None
+        score = score_metric(experiment, arm, protocol) if protocol.name != "best" else None
+        selection = [protocol.name, protocol.rules, cv, score]
+    stages = {
+        stage: [method.name, _for_dataset(method.parameters, data.label), _sources(stage, method.model_dump())]
+        for stage, method in arm.methods().items()
+    }
+    return _digest([ENGINE, stages, arm.batch, selection])
+
+
+def split_part(split: SplitRef, facts: DataFacts) -> str:
+    """The part of a line's key that the points determine: the data, their options and the split."""
+    kind = split.split.kind
+    rules = {"kind": kind, "size": float(split.size), "repetition": split.repetition, "seed": split.split.seed}
+    rules |= {key: getattr(split.split, key) for key in ("stratified", "n_test", "redraw")}
+    if kind == "half_space" and split.split.half_space:
+        rules["half_space"] = split.split.half_space.model_dump(exclude={"quantile"})
+    if kind == "draws" and split.split.draws:
+        rules["test"] = split.split.draws.test
+    drawn_by = source_digest(datasets.find(split.data.name).__module__) if split.drawn else None
+    return _digest([split.data.name, split.data.options, facts.fingerprint, drawn_by, rules])
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(as_json(content).encode()).hexdigest()[:32]
+
+
+def score_metric(experiment: Experiment, arm: Arm, protocol: Protocol | None) -> str:
+    """What cross-validation looks at: its own metric, or the first of the experiment's that the arm has."""
+    own = (experiment.cv_of(protocol) if protocol else experiment.cv).metric
+    if own is not None:
+        if own not in METRICS:
+            raise ConfigError(f"cv.metric: no metric {own} (moos list metrics)")
+        return own
+    possible = {"batch", "parameters"} if arm.embedding else set()
+    possible |= {"labels"} if arm.classifier or arm.extender else set()
+    return next((name for name in experiment.metrics if METRICS[name].needs in possible), "misclassification_rate")
+
+
+def _for_dataset(value: Any, label: str) -> Any:
+    """A value of the config with what is said of other data sets left out."""
+    if is_by_dataset(value):
+        options = value["by_dataset"]
+        return _for_dataset(options.get(label, options.get("default")), label)
+    if isinstance(value, Mapping):
+        return {key: _for_dataset(item, label) for key, item in value.items()}
+    return value
+
+
+def _sources(stage: str, method: Mapping[str, Any]) -> list[str]:
+    """Digests of the module of a method and of the methods that it is given by name."""
+    digests = [source_digest(registry.find(KINDS[stage], method["name"]).__module__)]
+    for inner, value in method.get("parameters", {}).items():
+        if inner in KINDS and isinstance(value, str | Mapping):
+            name = value["name"] if isinstance(value, Mapping) else value
+            digests += _sources(inner, {"name": name})
+    return digests

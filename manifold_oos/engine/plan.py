@@ -1,0 +1,184 @@
+"""What an experiment has to compute: a line for each arm, split and protocol, and the trials that share work."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from manifold_oos import datasets
+from manifold_oos.config.model import Arm, Data, Experiment, Protocol, Split
+from manifold_oos.config.values import Facts, fill, grids_of, has_grid, product, settle
+from manifold_oos.engine.arm_run import DIMENSION, Request
+from manifold_oos.engine.fits import Spec
+from manifold_oos.engine.keys import _digest, arm_part, facts_key, score_metric, split_part
+from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef, count_known
+from manifold_oos.errors import ConfigError, DataError
+from manifold_oos.metrics import METRICS
+
+
+@dataclass(frozen=True)
+class Line:
+    """One arm on one split under one protocol: the unit of resuming. ``selection`` is ``fixed`` without grids."""
+
+    key: str
+    arm: str
+    dataset: str
+    size: float
+    repetition: int
+    selection: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Lines that share a split and an embedding: the unit of work."""
+
+    split: SplitRef
+    lines: tuple[Line, ...]
+
+
+@dataclass
+class Plan:
+    """All lines and trials of an experiment.
+
+    ``absent`` has a message for each data set whose data could not be had; nothing of it is in the lines.
+    """
+
+    experiment: Experiment
+    lines: list[Line]
+    trials: list[Trial]
+    refs: dict[str, DataRef]
+    facts: dict[str, DataFacts]
+    absent: dict[str, str] = field(default_factory=dict)
+    _requests: dict[tuple[str, str], Request] = field(default_factory=dict, repr=False)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What is computed for every line; times are measured anyway."""
+        return tuple(name for name in self.experiment.metrics if METRICS[name].needs != "time")
+
+    def request(
+        self, line: Line, metrics: Iterable[str], choice: Mapping[str, Any] | None = None, keep: Iterable[str] = ()
+    ) -> Request:
+        """The work of a line for a worker."""
+        kind = (line.arm, line.selection)
+        if kind not in self._requests:
+            arm, protocol = self.experiment.arms[line.arm], self.protocol(line)
+            cv = self.experiment.cv_of(protocol) if protocol else self.experiment.cv
+            stages = {stage: method.model_dump() for stage, method in arm.methods().items()}
+            rules = protocol.rules if protocol else {}
+            score = score_metric(self.experiment, arm, protocol)
+            self._requests[kind] = Request("", stages, arm.batch, line.selection, rules, cv.model_dump(), score, ())
+        blank = self._requests[kind]
+        return replace(blank, key=line.key, metrics=tuple(metrics), choice=choice, keep=frozenset(keep))
+
+    def protocol(self, line: Line) -> Protocol | None:
+        """The protocol of a line, None for a fixed one."""
+        return next((p for p in self.experiment.selection if p.name == line.selection), None)
+
+    def batches(self, trial: Trial) -> dict[str, Spec]:
+        """The batch embeddings of the whole data set that a trial compares with, by key."""
+        split = trial.split
+        if split.drawn:
+            return {}
+        wanted = any(METRICS[name].needs == "batch" for name in self.metrics)
+        specs: dict[str, Spec] = {}
+        for line in trial.lines:
+            arm = self.experiment.arms[line.arm]
+            if arm.embedding is not None and (wanted or arm.batch):
+                specs |= {spec.key: spec for spec in self._embeddings(arm, split)}
+        return specs
+
+    def _embeddings(self, arm: Arm, split: SplitRef) -> Iterator[Spec]:
+        """Every embedding that an arm may fit on a split."""
+        assert arm.embedding is not None
+        data = self.facts[split.data.label]
+        n_train = count_known(
+            split.split, split.size, data.n, np.array(data.class_counts) if data.class_counts else None
+        )
+        settled = settle(
+            arm.embedding.parameters, Facts(split.data.label, n_train, data.n_classes, data.n_features)
+        )
+        grids = {path: grid.values for path, grid in grids_of(settled, "embedding").items()}
+        dims = [d for d in grids.get(DIMENSION, [settled.get("n_components")]) if d is not None and d < n_train]
+        for assignment in product(grids):
+            spec = Spec("embedding", arm.embedding.name, fill(settled, assignment, "embedding"))
+            if dims and spec.nested:
+                yield spec.with_(n_components=max(dims))
+            elif spec.parameters.get("n_components", 0) < n_train:
+                yield spec
+
+
+def make_plan(
+    experiment: Experiment,
+    *,
+    data_dir: str | None = None,
+    offline: bool | None = None,
+    skip_missing: bool = False,
+    known: Mapping[str, DataFacts] | None = None,
+) -> Plan:
+    """Plan an experiment."""
+    refs, facts, absent = {}, {}, {}
+    for data in experiment.datasets:
+        options = datasets.find(data.name).check(data.options)
+        ref = DataRef(data.label, data.name, options, data_dir, offline if known is None else True)
+        refs[data.label] = ref
+        fact = (known or {}).get(facts_key(ref))
+        try:
+            facts[data.label] = fact or DataFacts.of(ref.load())
+        except DataError as error:
+            if not skip_missing and known is None:
+                raise
+            absent[data.label] = str(error)
+    plan = Plan(experiment, [], [], refs, facts, absent)
+    columns = {
+        data.label: [
+            (name, protocol.name if protocol else "fixed", _group(arm), arm_part(experiment, arm, protocol, data))
+            for name, arm in experiment.arms_of(data).items()
+            for protocol in _protocols(experiment, arm, data)
+        ]
+        for data in experiment.datasets
+        if data.label in facts
+    }
+    for split, data in _splits(experiment, refs, facts):
+        where = split_part(split, facts[data.label])
+        groups: dict[str, list[Line]] = {}
+        for name, selection, group, part in columns[data.label]:
+            line = Line(_digest([part, where]), name, data.label, split.size, split.repetition, selection)
+            plan.lines.append(line)
+            groups.setdefault(group, []).append(line)
+        plan.trials += [Trial(split, tuple(lines)) for lines in groups.values()]
+    return plan
+
+
+def _splits(
+    experiment: Experiment, refs: Mapping[str, DataRef], facts: Mapping[str, DataFacts]
+) -> Iterator[tuple[SplitRef, Data]]:
+    present = [(data, experiment.split_of(data)) for data in experiment.datasets if data.label in facts]
+    for data, split in present:
+        _check_drawn(split, refs[data.label])
+    for repetition in range(max((split.rounds for _, split in present), default=0)):
+        for data, split in present:
+            if repetition < split.rounds:
+                for size in split.sizes:
+                    yield SplitRef(refs[data.label], split, size, repetition), data
+
+
+def _check_drawn(split: Split, ref: DataRef) -> None:
+    needed = {"seed", "n_samples"} if split.kind == "draws" else {"seed"} if split.redraw else set()
+    missing = needed - set(datasets.find(ref.name).defaults())
+    if missing:
+        word = "draws" if split.kind == "draws" else "redraw"
+        raise ConfigError(f"datasets.{ref.label}.split.{word}: {ref.name} is not a generated set; use fraction")
+
+
+def _protocols(experiment: Experiment, arm: Arm, data: Data) -> list[Protocol | None]:
+    grids = any(has_grid(method.parameters, data.label) for method in arm.methods().values())
+    return list(experiment.selection) if grids else [None]
+
+
+def _group(arm: Arm) -> str:
+    if arm.embedding is None:
+        return json.dumps(["ambient", arm.model_dump(exclude={"datasets", "note"})], sort_keys=True, default=str)
+    return json.dumps([arm.batch, arm.embedding.model_dump()], sort_keys=True, default=str)

@@ -1,0 +1,385 @@
+"""What the store lacks of a plan, and how long that will take."""
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from manifold_oos.atomic import atomic, write_text
+from manifold_oos.config.model import Experiment
+from manifold_oos.config.values import Facts, grids_of, settle
+from manifold_oos.engine.arm_run import Request
+from manifold_oos.engine.executors import Call, Executor, make_executor
+from manifold_oos.engine.keys import as_json
+from manifold_oos.engine.lock import locked
+from manifold_oos.engine.plan import Line, Plan, Trial, make_plan
+from manifold_oos.engine.progress import Progress
+from manifold_oos.engine.select import Choice, divide
+from manifold_oos.engine.splits import SplitRef, count_known
+from manifold_oos.engine.store import Store
+from manifold_oos.engine.trial import Job, LineResult, run_batch, run_choice, run_job
+from manifold_oos.metrics import METRICS
+
+
+@dataclass(frozen=True)
+class Work:
+    """A trial with what is missing of each of its lines."""
+
+    trial: Trial
+    lines: tuple[Line, ...]
+    asked: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run would do: trials, lines and final rows to compute, lines that are there, seconds if known."""
+
+    trials: int
+    lines: int
+    rows: int
+    reused: int
+    seconds: float | None
+    unknown: int
+
+
+def missing(
+    store: Store, plan: Plan, keep_predictions: bool = False, keep_embeddings: str | None = None
+) -> list[Work]:
+    """The trials of a plan with what the store lacks of them."""
+    there = store.done(plan.lines)
+    taken: set[str] = set()
+    work = []
+    for trial in plan.trials:
+        lines, asked = [], {}
+        for line in trial.lines:
+            wanted = list(plan.metrics)
+            if keep_predictions:
+                wanted.append("predictions")
+            first = line.repetition == 0 and line.size == trial.split.split.sizes[0]
+            if keep_embeddings == "all" or (keep_embeddings == "one" and first):
+                wanted.append("embedding")
+            lacking = tuple(what for what in wanted if what not in there.get(line.key, set()))
+            if lacking and line.key not in taken:
+                taken.add(line.key)
+                lines.append(line)
+                asked[line.key] = lacking
+        if lines:
+            work.append(Work(trial, tuple(lines), asked))
+    return work
+
+
+def estimate(store: Store, plan: Plan, workers: int) -> Estimate:
+    """What a run would take, from the times of earlier ones."""
+    work = missing(store, plan)
+    seconds, unknown, rows = 0.0, 0, 0
+    costs: dict[str, float | None] = {}
+    for item in work:
+        for line in item.lines:
+            what = cost_key(plan, line)
+            if what not in costs:
+                costs[what] = store.cost(what)
+            cost = costs[what]
+            unknown += cost is None
+            seconds += cost or 0.0
+            rows += len(item.asked[line.key]) * count_candidates(plan, line, item.trial.split)
+    lines = sum(len(item.lines) for item in work)
+    reused = len({line.key for line in plan.lines}) - lines
+    known = None if lines and unknown == lines else seconds / workers
+    return Estimate(len(work), lines, rows, reused, known, unknown)
+
+
+def count_candidates(plan: Plan, line: Line, split: SplitRef) -> int:
+    """How many grid points of a line are stored: those left to the test average."""
+    facts = plan.facts[line.dataset]
+    counts = np.array(facts.class_counts) if facts.class_counts else None
+    n_train = count_known(split.split, split.size, facts.n, counts)
+    here = Facts(line.dataset, n_train, facts.n_classes, facts.n_features)
+    request = plan.request(line, ())
+    grids = grids_of({stage: settle(method["parameters"], here) for stage, method in request.stages.items()})
+    return int(np.prod([len(grid.values) for grid in divide(request, grids).open.values()], dtype=int))
+
+
+def cost_key(plan: Plan, line: Line) -> str:
+    """What the time of a line is remembered under: the same for all repetitions and for changed code."""
+    ref = plan.refs[line.dataset]
+    request = plan.request(line, ())
+    parts = [ref.name, ref.options, line.size, line.selection, request.stages, request.rules, request.cv]
+    return hashlib.sha256(as_json(parts).encode()).hexdigest()[:16]
+
+
+@dataclass
+class RunSummary:
+    """What a run did."""
+
+    plan: Plan
+    folder: Path
+    trials: int = 0
+    computed: int = 0
+    reused: int = 0
+    failed: list[tuple[Line, str]] = field(default_factory=list)
+    seconds: float = 0.0
+    interrupted: bool = False
+    archived: Path | None = None
+
+
+def run_experiment(
+    experiment: Experiment,
+    out: str | Path = "results",
+    workers: int | None = 1,
+    *,
+    scheduler: str | None = None,
+    data_dir: str | Path | None = None,
+    offline: bool | None = None,
+    skip_missing: bool = False,
+    fresh: bool = False,
+    fail_fast: bool = False,
+    keep_predictions: bool = False,
+    keep_embeddings: Literal["one", "all"] | None = None,
+    progress: Progress | None = None,
+) -> RunSummary:
+    """Run an experiment: whatever the store has is not computed again.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The config.
+    out : path, default="results"
+        The results root; the store is there and the experiment's files are below it.
+    workers : int or None, default=1
+        Processes; 1 is this one alone, None as many as there are cores.
+    scheduler : str, optional
+        A Dask scheduler (``tcp://…``) or ``local``.
+    data_dir : path, optional
+        Folder of the data sets to look in first.
+    offline : bool, optional
+        Never download.
+    skip_missing : bool, default=False
+        Go on without data sets that cannot be had.
+    fresh : bool, default=False
+        Move what is there of this experiment to ``archive/`` and compute all of it.
+    fail_fast : bool, default=False
+        Stop at the first failure.
+    keep_predictions : bool, default=False
+        Keep the label of every new point.
+    keep_embeddings : {"one", "all"}, optional
+        Keep coordinates, of one split for each data set and arm or of all.
+    progress : Progress, optional
+        Where to show how far it is.
+
+    Returns
+    -------
+    RunSummary
+        Counts, failures, and whether it was interrupted.
+    """
+    started = time.monotonic()
+    root = Path(out)
+    progress = progress or Progress(experiment.metrics[0])
+    folder = root / experiment.name
+    where = None if data_dir is None else str(Path(data_dir).resolve())
+    plan = make_plan(experiment, data_dir=where, offline=offline, skip_missing=skip_missing)
+    summary = RunSummary(plan, folder)
+    with locked(folder, experiment.name), Store(root) as store:
+        if fresh:
+            summary.archived = archive(store, plan, folder)
+        store.remember(plan)
+        work = missing(store, plan, keep_predictions, keep_embeddings)
+        summary.trials = len(work)
+        summary.reused = len({line.key for line in plan.lines}) - sum(len(item.lines) for item in work)
+        progress.start(len(work), summary.reused)
+        try:
+            if work:
+                executor = make_executor(workers if len(work) > 1 or scheduler else 1, scheduler)
+                try:
+                    _Run(plan, store, executor, folder, progress, summary, fail_fast, fresh).run(work)
+                finally:
+                    executor.close()
+        except KeyboardInterrupt:
+            summary.interrupted = True
+        finally:
+            progress.close()
+    summary.seconds = time.monotonic() - started
+    return summary
+
+
+def archive(store: Store, plan: Plan, folder: Path) -> Path:
+    """Move the rows and files of an experiment out of the way."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    target = store.root / "archive" / f"{plan.experiment.name.replace('/', '-')}-{stamp}"
+    target.mkdir(parents=True)
+    store.archive(plan, target)
+    for item in sorted(folder.iterdir()):
+        if item.name != ".lock":
+            item.rename(target / item.name)
+    return target
+
+
+class _Run:
+    """The state of a run between trials."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        executor: Executor,
+        folder: Path,
+        progress: Progress,
+        summary: RunSummary,
+        fail_fast: bool,
+        fresh: bool,
+    ) -> None:
+        self.plan, self.store, self.executor = plan, store, executor
+        self.folder, self.progress, self.summary = folder, progress, summary
+        self.fail_fast, self.fresh = fail_fast, fresh
+        self.shared: dict[str, Any] = {}
+        self.choices: dict[str, Mapping[str, Any] | Exception] = {}
+        self.costs: dict[str, str] = {}
+        lines = reversed(plan.lines)
+        self.firsts = {(line.arm, line.dataset, line.size, line.selection): line.key for line in lines}
+
+    def run(self, work: list[Work]) -> None:
+        """Everything that is missing."""
+        for item in work:
+            ref = item.trial.split.data
+            if not item.trial.split.drawn and f"data {ref.label}" not in self.shared:
+                self.shared[f"data {ref.label}"] = self.executor.share(ref)
+        self._choose_once(work)
+        self._embed_batches(work)
+        ready, calls = [], []
+        for item in sorted(work, key=self._turn):
+            job, problem = self._job(item)
+            if problem is not None:
+                self._finish(item, [_failed(line, problem) for line in item.lines])
+            else:
+                ready.append(item)
+                calls.append((run_job, (job, self._given(item.trial.split, job.batches))))
+        for i, result in self.executor.map(calls):
+            lost = [_failed(line, result) for line in ready[i].lines] if isinstance(result, Exception) else None
+            self._finish(ready[i], lost or result)
+            if self.fail_fast and self.summary.failed:
+                return
+
+    def _turn(self, item: Work) -> tuple[int, float]:
+        """Repetition by repetition, and in each the largest trial first, so that workers finish together."""
+        size = self.plan.facts[item.trial.split.data.label].n
+        return item.trial.split.repetition, -float(size * len(item.lines))
+
+    def _job(self, item: Work) -> tuple[Job, Exception | None]:
+        requests = []
+        for line in item.lines:
+            choice = self.choices.get(self._choice_key(line))
+            if isinstance(choice, Exception):
+                return Job(item.trial.split, ()), choice
+            requests.append(self._request(line, item.asked[line.key], choice))
+        batches = tuple(self.plan.batches(Trial(item.trial.split, item.lines)))
+        for key in batches:
+            if isinstance(self.shared[self._batch_key(item.trial.split, key)], Exception):
+                return Job(item.trial.split, ()), self.shared[self._batch_key(item.trial.split, key)]
+        return Job(item.trial.split, tuple(requests), batches), None
+
+    def _request(self, line: Line, asked: Iterable[str], choice: Mapping[str, Any] | None = None) -> Request:
+        metrics = [what for what in asked if what in METRICS]
+        return self.plan.request(line, metrics, choice, set(asked) - set(metrics))
+
+    def _given(self, split: SplitRef, batches: Iterable[str] = ()) -> dict[str, Any]:
+        data = {"data": self.shared.get(f"data {split.data.label}")}
+        return data | {key: self.shared[self._batch_key(split, key)] for key in batches}
+
+    def _batch_key(self, split: SplitRef, key: str) -> str:
+        return f"batch {split.data.label} {split.split.seed} {key}"
+
+    def _choice_key(self, line: Line) -> str:
+        """The same for all repetitions of a line: the key of the first."""
+        return self.firsts[line.arm, line.dataset, line.size, line.selection]
+
+    def _choose_once(self, work: list[Work]) -> None:
+        """Choose, on the first repetition, what the config wants chosen once per experiment."""
+        calls: dict[str, Call] = {}
+        firsts = {(t.split.data.label, t.split.size): t.split for t in reversed(self.plan.trials)}
+        for item in work:
+            for line in item.lines:
+                protocol = self.plan.protocol(line)
+                if protocol is None or self.plan.experiment.cv_of(protocol).per != "experiment":
+                    continue
+                key = self._choice_key(line)
+                stored = None if self.fresh else self.store.choice(key)
+                if stored is not None:
+                    self.choices[key] = json.loads(stored)
+                elif protocol.name != "best" and key not in calls:
+                    split = firsts[line.dataset, line.size]
+                    calls[key] = (run_choice, (split, self._request(line, ()), self._given(split)))
+        if calls:
+            self.progress.say(f"choosing parameters of {len(calls)} lines once for all repetitions")
+        keys = list(calls)
+        for i, result in self.executor.map(list(calls.values())):
+            if isinstance(result, Choice):
+                value = {"values": result.values, "tuned": result.tuned}
+                self.choices[keys[i]] = value
+                self.store.put_choice(keys[i], as_json(value))
+            else:
+                self.choices[keys[i]] = result
+
+    def _embed_batches(self, work: list[Work]) -> None:
+        """Embed each data set as a whole, once for each embedding that a metric compares with."""
+        calls: dict[str, Call] = {}
+        for item in work:
+            split = item.trial.split
+            for key, spec in self.plan.batches(Trial(split, item.lines)).items():
+                seed = int(np.random.SeedSequence([split.split.seed, 2]).generate_state(1)[0])
+                name = self._batch_key(split, key)
+                calls[name] = (run_batch, (split.data, spec, seed, self._given(split)))
+        if calls:
+            self.progress.say(f"embedding {len(calls)} whole data sets to compare with")
+        names = list(calls)
+        for i, result in self.executor.map(list(calls.values())):
+            failed = isinstance(result, Exception)
+            self.shared[names[i]] = result if failed else self.executor.share(result)
+
+    def _finish(self, item: Work, results: list[LineResult]) -> None:
+        """Store a trial and tell of it."""
+        lines = {line.key: line for line in item.lines}
+        files = {}
+        for result in results:
+            line = lines[result.key]
+            if result.error:
+                path = self.folder / "failures" / f"{_slug(line)}.txt"
+                write_text(path, result.traceback or result.error)
+                files[result.key] = str(path)
+                self.summary.failed.append((line, result.error))
+                where = f"{line.arm}, {line.dataset}, size {line.size:g}, repetition {line.repetition}"
+                self.progress.say(f"failed: {where}: {result.error}")
+            elif result.embedding is not None:
+                _save(self.folder / "embeddings" / f"{_slug(line)}.npz", line, result.embedding)
+        self.summary.computed += sum(not result.error for result in results)
+        self.store.add(results, item.asked, {key: self._cost(line) for key, line in lines.items()}, files)
+        self.progress.advance(list(item.lines), results)
+
+    def _cost(self, line: Line) -> str:
+        kind = f"{line.arm}|{line.dataset}|{line.size}|{line.selection}"
+        if kind not in self.costs:
+            self.costs[kind] = cost_key(self.plan, line)
+        return self.costs[kind]
+
+
+def _failed(line: Line, error: Exception) -> LineResult:
+    return LineResult(line.key, error=f"{type(error).__name__}: {error}".splitlines()[0], traceback=repr(error))
+
+
+def _save(path: Path, line: Line, arrays: Mapping[str, Any]) -> None:
+    """Coordinates of a line with what they are of, in a file that needs no pickle."""
+    names = ("arm", "dataset", "size", "repetition", "selection")
+    with atomic(path) as file:
+        np.savez_compressed(
+            file, allow_pickle=False, **arrays, **{name: np.array(getattr(line, name)) for name in names}
+        )
+
+
+def _slug(line: Line) -> str:
+    parts = [line.dataset, line.arm, f"{line.size:g}", str(line.repetition), line.selection, line.key[:6]]
+    return "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", part) for part in parts)

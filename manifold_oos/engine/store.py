@@ -1,0 +1,335 @@
+"""The long-form rows of an experiment: what each column holds, and the choice of the best grid point among them."""
+
+import io
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifold_oos.engine.keys import as_json, facts_key
+from manifold_oos.engine.plan import Line, Plan
+from manifold_oos.engine.splits import DataFacts
+from manifold_oos.engine.trial import LineResult
+from manifold_oos.errors import MoosError
+from manifold_oos.metrics import METRICS
+
+#: Column, pandas dtype, meaning.
+COLUMNS: dict[str, tuple[str, str]] = {
+    "arm": ("object", "name of the arm in the config"),
+    "dataset": ("object", "label of the data set in the config"),
+    "size": ("float64", "the split's swept value: train_per_class, fraction, ratio, n_train, quantile, step, ..."),
+    "repetition": ("int64", "number of the random split, from 0; the same for all arms"),
+    "n_components": ("Int64", "dimension of the coordinates; missing for a classifier in the ambient space"),
+    "step": ("Int64", "iteration of SOSI, NSSE, ...; missing for the final result"),
+    "selection": ("object", "how grids were decided: train_only, paper, best; fixed where the arm has no grid"),
+    "candidate": ("object", "JSON of the grid values still to be decided on test averages (best_rows); else {}"),
+    "metric": ("object", "name in METRICS, or a scalar of an iteration (objective, sigma)"),
+    "value": ("float64", "the number; rates in percent"),
+    "n_train": ("int64", "known points"),
+    "n_test": ("int64", "new points that the number is an average over"),
+    "chosen": ("object", 'JSON of every grid value behind the row, such as {"embedding.mu1": 300}'),
+    "tuned": ("bool", "False where classes were too small to choose on the training set: defaults were taken"),
+    "fitted": (
+        "object",
+        'JSON of what the methods report, such as {"extender.sigma_": 1.2, "extender.n_iter_": 9}',
+    ),
+    "warnings": ("object", "JSON list of the warnings of the methods"),
+}
+
+#: What identifies a row: two rows never agree in all of these.
+IDENTITY = [
+    "arm",
+    "dataset",
+    "size",
+    "repetition",
+    "n_components",
+    "step",
+    "selection",
+    "candidate",
+    "metric",
+]
+
+
+def make_frame(records: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+    """The rows as a DataFrame with the columns, types and order that :data:`COLUMNS` states."""
+    frame = pd.DataFrame.from_records(records, columns=list(COLUMNS))
+    return frame.astype({name: dtype for name, (dtype, _) in COLUMNS.items()})
+
+
+FILE = "store.sqlite"
+SCHEMA = """
+create table if not exists rows (line text not null, n_components integer, step integer, candidate text not null,
+  metric text not null, value real, n_train integer, n_test integer, chosen text, tuned integer, fitted text,
+  warnings text);
+create index if not exists rows_line on rows (line);
+create table if not exists done (line text not null, what text not null, primary key (line, what)) without rowid;
+create table if not exists costs (what text not null, seconds real not null);
+create table if not exists failures (line text primary key, message text, file text, time real) without rowid;
+create table if not exists predictions (line text not null, n_components integer, candidate text, arrays blob);
+create index if not exists predictions_line on predictions (line);
+create table if not exists choices (key text primary key, value text not null) without rowid;
+create table if not exists datasets (key text primary key, facts text not null) without rowid;
+"""
+#: The columns of a row beside those that its line has.
+VALUES = [name for name in COLUMNS if name not in ("arm", "dataset", "size", "repetition", "selection")]
+_values = itemgetter(*VALUES)
+TIMES = tuple(name for name, metric in METRICS.items() if metric.needs == "time")
+
+
+class Store:
+    """The rows of every experiment below a results root."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        self._connection: sqlite3.Connection | None = None
+
+    @property
+    def path(self) -> Path:
+        """The SQLite file."""
+        return self.root / FILE
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """Open on first use; write-ahead log, so that readers and a writer do not wait for each other."""
+        if self._connection is None:
+            self.root.mkdir(parents=True, exist_ok=True)
+            try:
+                self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+                self._connection.execute("pragma journal_mode = wal")
+                self._connection.execute("pragma synchronous = normal")
+                self._connection.execute("pragma wal_autocheckpoint = 4000")
+                self._connection.executescript(SCHEMA)
+            except sqlite3.DatabaseError as error:
+                raise MoosError(f"{self.path}: not a store of results ({error}); move it away") from error
+        return self._connection
+
+    def close(self) -> None:
+        """Close the file; it opens again on use."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing."""
+        connection = self.connection
+        connection.execute("begin immediate")
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("rollback")
+            raise
+        connection.execute("commit")
+
+    # What a run writes.
+
+    def add(
+        self,
+        results: Iterable[LineResult],
+        asked: Mapping[str, Sequence[str]],
+        costs: Mapping[str, str],
+        files: Mapping[str, str] | None = None,
+    ) -> None:
+        """Store what a trial gave, in one transaction."""
+        results = list(results)
+        good = [result for result in results if not result.error]
+        failed = [
+            (result.key, result.error, (files or {}).get(result.key, ""), time.time())
+            for result in results
+            if result.error
+        ]
+        marks = ", ".join("?" * (len(VALUES) + 1))
+        with self.transaction() as connection:
+            connection.executemany("insert or replace into failures values (?, ?, ?, ?)", failed)
+            connection.executemany("delete from failures where line = ?", [(result.key,) for result in good])
+            pairs = [(result.key, what) for result in good for what in asked[result.key]]
+            times = [(result.key, what) for result in good for what in TIMES]
+            connection.executemany("delete from rows where line = ? and metric = ?", pairs + times)
+            connection.executemany("insert or ignore into done values (?, ?)", pairs)
+            rows = [(result.key, *_values(row)) for result in good for row in result.rows + result.times]
+            connection.executemany(f"insert into rows values ({marks})", rows)
+            kept = [(result.key,) for result in good if "predictions" in asked[result.key]]
+            connection.executemany("delete from predictions where line = ?", kept)
+            labels = [_packed(result.key, labels) for result in good for labels in result.predictions]
+            connection.executemany("insert into predictions values (?, ?, ?, ?)", labels)
+            connection.executemany(
+                "insert into costs values (?, ?)", [(costs[result.key], result.seconds) for result in good]
+            )
+
+    def remember(self, plan: Plan) -> None:
+        """Keep the facts of a plan's data sets, so that views need no data."""
+        with self.transaction() as connection:
+            for label, facts in plan.facts.items():
+                values = (facts_key(plan.refs[label]), facts_json(facts))
+                connection.execute("insert or replace into datasets values (?, ?)", values)
+
+    def put_choice(self, key: str, value: str) -> None:
+        """Keep what was chosen once for an experiment, as JSON."""
+        with self.transaction() as connection:
+            connection.execute("insert or replace into choices values (?, ?)", (key, value))
+
+    # What a run asks.
+
+    def done(self, lines: Iterable[Line]) -> dict[str, set[str]]:
+        """What is there of each line: metrics, ``predictions``, ``embedding``."""
+        found: dict[str, set[str]] = {}
+        for line, what in self._of_lines("select line, what from done where line in ({})", lines):
+            found.setdefault(line, set()).add(what)
+        return found
+
+    def choice(self, key: str) -> str | None:
+        """What was chosen before, as JSON."""
+        row = self.connection.execute("select value from choices where key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def cost(self, what: str) -> float | None:
+        """Mean seconds of lines of a kind, None where none was run."""
+        row = self.connection.execute("select avg(seconds) from costs where what = ?", (what,)).fetchone()
+        return None if row is None or row[0] is None else float(row[0])
+
+    def facts(self) -> dict[str, DataFacts]:
+        """Facts of every data set that was ever run here, for :func:`make_plan`."""
+        rows = self.connection.execute("select key, facts from datasets").fetchall()
+        return {key: facts_from(text) for key, text in rows}
+
+    # What views read.
+
+    def rows(self, plan: Plan) -> pd.DataFrame:
+        """The numbers of a plan in the order of the config; columns in :data:`rows.COLUMNS`."""
+        return self._frame(plan, plan.metrics)
+
+    def timings(self, plan: Plan) -> pd.DataFrame:
+        """The times of a plan: fit_seconds, milliseconds_per_sample, select_seconds; the columns of the rows."""
+        return self._frame(plan, TIMES)
+
+    def failures(self, plan: Plan) -> pd.DataFrame:
+        """The lines that failed: arm, dataset, size, repetition, selection, message, file (of the traceback)."""
+        lines = self._lines(plan)
+        query = "select line, message, file from failures where line in ({})"
+        found = {line: (message, file) for line, message, file in self._of_lines(query, plan.lines)}
+        records = [
+            (item.arm, item.dataset, item.size, item.repetition, item.selection, *found[key])
+            for key, items in lines.items()
+            if key in found
+            for item in items
+        ]
+        columns = ["arm", "dataset", "size", "repetition", "selection", "message", "file"]
+        return pd.DataFrame.from_records(records, columns=columns)
+
+    def predictions(self, plan: Plan) -> pd.DataFrame:
+        """Per-sample labels that were kept: one row per new point, ``sample`` its index in the data set."""
+        lines = self._lines(plan)
+        query = "select line, n_components, candidate, arrays from predictions where line in ({})"
+        parts = []
+        for key, d, candidate, blob in self._of_lines(query, plan.lines):
+            with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
+                part = pd.DataFrame({name: arrays[name] for name in arrays.files})
+            for item in lines[key]:
+                parts.append(
+                    part.assign(
+                        arm=item.arm,
+                        dataset=item.dataset,
+                        size=item.size,
+                        repetition=item.repetition,
+                        selection=item.selection,
+                        n_components=d,
+                        candidate=candidate,
+                    )
+                )
+        first = ["arm", "dataset", "size", "repetition", "selection", "n_components", "candidate"]
+        columns = [*first, "sample", "truth", "predicted"]
+        return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+    def archive(self, plan: Plan, target: Path) -> int:
+        """Move everything of a plan's lines to another store; nothing is lost, other experiments keep theirs."""
+        keys = sorted({line.key for line in plan.lines} & set(self.done(plan.lines)))
+        with Store(target) as other:
+            other.remember(plan)
+        self.connection.execute("attach database ? as archive", (str(target / FILE),))
+        try:
+            self.connection.execute("create temp table moved (line text primary key)")
+            self.connection.executemany("insert into moved values (?)", [(line.key,) for line in set(plan.lines)])
+            tables = ("rows", "done", "failures", "predictions")
+            with self.transaction() as connection:
+                for table in tables:
+                    where = "where line in (select line from moved)"
+                    connection.execute(f"insert into archive.{table} select * from main.{table} {where}")
+            with self.transaction() as connection:
+                for table in tables:
+                    connection.execute(f"delete from main.{table} where line in (select line from moved)")
+            self.connection.execute("drop table moved")
+        finally:
+            self.connection.execute("detach database archive")
+        return len(keys)
+
+    def _lines(self, plan: Plan) -> dict[str, list[Line]]:
+        lines: dict[str, list[Line]] = {}
+        for line in plan.lines:
+            lines.setdefault(line.key, []).append(line)
+        return lines
+
+    def _of_lines(self, query: str, lines: Iterable[Line]) -> Iterator[tuple[Any, ...]]:
+        keys = list(dict.fromkeys(line.key for line in lines))
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            yield from self.connection.execute(query.format(", ".join("?" * len(part))), part)
+
+    def _frame(self, plan: Plan, metrics: Sequence[str]) -> pd.DataFrame:
+        found: dict[str, list[tuple[Any, ...]]] = {}
+        query = f"select line, {', '.join(VALUES)} from rows where line in ({{}}) order by rowid"
+        for key, *values in self._of_lines(query, plan.lines):
+            found.setdefault(key, []).append(tuple(values))
+        records = []
+        order = {name: i for i, name in enumerate(metrics)}
+        for line in sorted(plan.lines, key=_order(plan)):
+            rows = [dict(zip(VALUES, values, strict=True)) for values in found.get(line.key, [])]
+            rows = sorted((row for row in rows if row["metric"] in order), key=lambda row: order[row["metric"]])
+            shared = {name: getattr(line, name) for name in ("arm", "dataset", "size", "repetition", "selection")}
+            records += [shared | row | {"tuned": bool(row["tuned"])} for row in rows]
+        return make_frame(records)
+
+
+def _order(plan: Plan) -> Any:
+    """Lines in the order of the config: data set, size, arm, protocol, repetition."""
+    experiment = plan.experiment
+    labels = {data.label: i for i, data in enumerate(experiment.datasets)}
+    arms = {name: i for i, name in enumerate(experiment.arms)}
+    protocols: dict[str, int] = {protocol.name: i for i, protocol in enumerate(experiment.selection)}
+
+    def key(line: Line) -> tuple[Any, ...]:
+        return labels[line.dataset], line.size, arms[line.arm], protocols.get(line.selection, -1), line.repetition
+
+    return key
+
+
+def _packed(line: str, kept: Mapping[str, Any]) -> tuple[Any, ...]:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **{key: kept[key] for key in ("sample", "truth", "predicted")})
+    return line, kept["n_components"], kept["candidate"], buffer.getvalue()
+
+
+def facts_json(facts: DataFacts) -> str:
+    """Facts as JSON, for the store."""
+    return as_json(asdict(facts))
+
+
+def facts_from(text: str) -> DataFacts:
+    """Facts from the store."""
+    fields = json.loads(text)
+    for key in ("class_names", "class_counts", "image_shape", "parameters"):
+        fields[key] = tuple(fields[key]) if fields[key] is not None else None
+    return DataFacts(**fields)

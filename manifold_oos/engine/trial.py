@@ -1,0 +1,215 @@
+"""One trial: a split and an embedding with everything that hangs off it; what a worker runs."""
+
+import json
+import sys
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from manifold_oos import registry
+from manifold_oos.config.values import product
+from manifold_oos.datasets.base import Dataset
+from manifold_oos.engine.arm_run import ArmRun, Request, Result
+from manifold_oos.engine.fits import Spec, Workbench, fitted
+from manifold_oos.engine.keys import as_json
+from manifold_oos.engine.select import Choice, choose, divide
+from manifold_oos.engine.splits import DataRef, Points, SplitRef, standardized
+from manifold_oos.registry import KINDS
+
+Array = NDArray[np.floating]
+#: Coordinates beyond these are not kept for the viewer.
+KEPT_DIMENSIONS = 20
+# Workers of a cluster may be threads; warnings and the BLAS limit belong to the process.
+_LOCK = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Job:
+    """The lines of one split and one embedding that the store does not have."""
+
+    split: SplitRef
+    requests: tuple[Request, ...]
+    batches: tuple[str, ...] = ()
+
+
+@dataclass
+class LineResult:
+    """The rows, times and kept arrays of one line, or how it failed."""
+
+    key: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    times: list[dict[str, Any]] = field(default_factory=list)
+    predictions: list[dict[str, Any]] = field(default_factory=list)
+    embedding: dict[str, NDArray] | None = None
+    seconds: float = 0.0
+    error: str = ""
+    traceback: str = ""
+
+
+def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
+    """Run a trial with one BLAS thread, whatever the number of workers."""
+    for request in job.requests:
+        for stage, method in request.stages.items():
+            registry.find(KINDS[stage], method["name"])  # what it imports is there when threads are limited
+    with _alone():
+        try:
+            points = _points(job.split, shared.get("data"))
+            bench = Workbench(points, {key: _array(shared[key]) for key in job.batches})
+        except Exception as error:
+            return [_failure(request, error, 0.0) for request in job.requests]
+        return [_line(request, bench) for request in job.requests]
+
+
+def run_choice(split: SplitRef, request: Request, shared: Mapping[str, Any]) -> Choice:
+    """Choose the parameters of an arm once for all repetitions, on the known points of one split."""
+    with _alone():
+        return choose(request, _points(split, shared.get("data")))
+
+
+def run_batch(data: DataRef, spec: Spec, seed: int, shared: Mapping[str, Any]) -> Array:
+    """Embed a whole data set: what alignment and embedding errors compare with."""
+    with _alone():
+        whole = _dataset(data, shared.get("data"))
+        X = standardized(whole.X, whole.X)[0] if whole.standardize else whole.X
+        coordinates: Array = fitted(spec.build(seed), X, whole.y).estimator.embedding_
+        return coordinates
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One trial at a time in a process, with one thread of each BLAS and OpenMP library."""
+    with _LOCK, _controller(len(sys.modules)).limit(limits=1):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> ThreadpoolController:
+    """The libraries that are loaded; looking for them takes milliseconds, so only after new imports."""
+    return ThreadpoolController()
+
+
+def _line(request: Request, bench: Workbench) -> LineResult:
+    start = time.perf_counter()
+    try:
+        result = _run(request, bench)
+    except Exception as error:
+        return _failure(request, error, time.perf_counter() - start)
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def _run(request: Request, bench: Workbench) -> LineResult:
+    arm = ArmRun(request, bench)
+    rules = divide(request, arm.grids)
+    choice = Choice({}, True, 0.0)
+    if rules.validated:
+        if request.choice is not None:
+            choice = Choice(dict(request.choice["values"]), bool(request.choice["tuned"]), 0.0)
+        else:
+            choice = choose(request, bench.points)
+    result = LineResult(request.key)
+    for candidate in product({path: grid.values for path, grid in rules.open.items()}):
+        assignment = {**rules.defaults, **choice.values, **candidate}
+        outcome = arm.run(assignment, request.metrics)
+        shown = {"n_components": outcome.n_components, "candidate": as_json(candidate)}
+        common = shown | {
+            "n_train": len(bench.points.X),
+            "n_test": len(bench.points.X_new),
+            "chosen": as_json(assignment),
+            "tuned": choice.tuned,
+            "fitted": as_json(outcome.fitted),
+            "warnings": as_json(outcome.warnings),
+        }
+        result.rows += [common | row for row in arm.measure(outcome, request.metrics)]
+        times = outcome.times | ({"select_seconds": choice.seconds} if rules.validated else {})
+        result.times += [common | {"metric": name, "step": None, "value": value} for name, value in times.items()]
+        if "predictions" in request.keep and outcome.outcome.labels is not None:
+            truth = bench.points.y_new
+            kept = {"sample": bench.points.new, "truth": truth, "predicted": outcome.outcome.labels}
+            result.predictions.append(shown | kept)
+        if "embedding" in request.keep and outcome.placed is not None:
+            defaults = {path: grid.default for path, grid in rules.open.items()}
+            if result.embedding is None or candidate == defaults:
+                result.embedding = coordinates(outcome, bench.points, assignment)
+    return result
+
+
+def coordinates(result: Result, points: Points, assignment: Mapping[str, Any]) -> dict[str, NDArray]:
+    """What a viewer shows of one split: plain arrays that need no pickle."""
+    assert result.placed is not None
+    arrays: dict[str, Any] = {
+        "known": result.placed.known[:, :KEPT_DIMENSIONS].astype(np.float32),
+        "new": result.placed.new[:, :KEPT_DIMENSIONS].astype(np.float32),
+        "known_index": points.known,
+        "new_index": points.new,
+        "known_labels": points.y,
+        "new_labels": points.y_new,
+        "predicted": result.outcome.labels,
+        "chosen": np.array(json.dumps(dict(assignment), default=float)),
+    }
+    steps = result.placed.steps
+    if steps:
+        arrays["step_numbers"] = np.array([step.number for step in steps])
+        for name in ("coordinates", "labels", "confidence", "taken"):
+            values = [getattr(step, name) for step in steps]
+            if all(value is not None for value in values):
+                stacked = np.stack(values)
+                if name == "coordinates":
+                    stacked = stacked[:, :, :KEPT_DIMENSIONS].astype(np.float32)
+                arrays[f"step_{name}"] = stacked
+    return {name: np.asarray(value) for name, value in arrays.items() if value is not None}
+
+
+def _failure(request: Request, error: Exception, seconds: float) -> LineResult:
+    text = "".join(traceback.format_exception(error))
+    message = f"{type(error).__name__}: {error}".splitlines()[0]
+    return LineResult(request.key, seconds=seconds, error=message, traceback=text)
+
+
+class _Recent:
+    """The last few things made in this process, by key."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.items: OrderedDict[Any, Any] = OrderedDict()
+
+    def get(self, key: Any, make: Any) -> Any:
+        if key in self.items:
+            self.items.move_to_end(key)
+        else:
+            self.items[key] = make()
+            while len(self.items) > self.size:
+                self.items.popitem(last=False)
+        return self.items[key]
+
+
+_datasets = _Recent(3)
+_splits = _Recent(1)
+
+
+def _dataset(ref: DataRef, given: Dataset | None) -> Dataset:
+    if given is not None:
+        return given
+    loaded: Dataset = _datasets.get((ref.name, as_json(ref.options), ref.data_dir), ref.load)
+    return loaded
+
+
+def _points(ref: SplitRef, given: Dataset | None) -> Points:
+    key = (ref.data, as_json(ref.data.options), ref.split.model_dump_json(), ref.size, ref.repetition)
+    points: Points = _splits.get(key, lambda: ref.points(None if ref.drawn else _dataset(ref.data, given)))
+    return points
+
+
+def _array(value: Any) -> Array:
+    array: Array = np.load(value, mmap_mode="r", allow_pickle=False) if isinstance(value, str) else value
+    return array

@@ -1,0 +1,457 @@
+"""What is measured on a split: labels against the truth, coordinates against a batch or true parameters."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+Array = NDArray[np.floating]
+#: Parameters of a data set that are angles in degrees: judged by their cosine and sine.
+ANGLES = frozenset({"angle", "azimuth", "elevation"})
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that a table can show.
+
+    Parameters
+    ----------
+    name : str
+        The word of configs and ``moos list metrics``.
+    description : str
+        One line.
+    better : {"lower", "higher"}
+        Which way is good.
+    needs : {"labels", "batch", "parameters", "known", "scalar", "time"}
+        What it is computed from: predicted labels, a batch embedding, true parameters of the new or of the known
+        points, a scalar that the method reports, or the clock.
+    per_step : bool
+        Whether it is also computed for each iteration of a method that reports them.
+    """
+
+    name: str
+    description: str
+    better: Literal["lower", "higher"]
+    needs: Literal["labels", "batch", "parameters", "known", "scalar", "time"]
+    compute: Callable[["Outcome"], float] | None = field(default=None, repr=False)
+    per_step: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an arm said of the new points, and the truth.
+
+    Parameters
+    ----------
+    truth, labels : ndarray of shape (n_new,), optional
+        True and predicted labels.
+    coordinates : ndarray of shape (n_new, d), optional
+        Coordinates of the new points.
+    batch : ndarray of shape (n_new, d), optional
+        Their coordinates when all points are embedded together.
+    parameters : mapping of str to ndarray of shape (n_new,)
+        True parameters of the new points.
+    scalars : mapping of str to float
+        What the method reports of itself.
+    known : ndarray of shape (n_known, d), optional
+        Coordinates of the known points.
+    known_parameters : mapping of str to ndarray of shape (n_known,)
+        Their true parameters.
+    """
+
+    truth: NDArray | None = None
+    labels: NDArray | None = None
+    coordinates: Array | None = None
+    batch: Array | None = None
+    parameters: Mapping[str, Array] = field(default_factory=dict)
+    scalars: Mapping[str, float] = field(default_factory=dict)
+    known: Array | None = None
+    known_parameters: Mapping[str, Array] = field(default_factory=dict)
+
+
+def misclassification_rate(truth: ArrayLike, labels: ArrayLike) -> float:
+    """Percentage of wrong labels.
+
+    Parameters
+    ----------
+    truth, labels : array-like of shape (n,)
+        True and predicted labels.
+
+    Returns
+    -------
+    float
+        In percent.
+
+    Examples
+    --------
+    >>> misclassification_rate([0, 1, 1, 2], [0, 1, 2, 2])
+    25.0
+    """
+    return float(100 * np.mean(np.asarray(truth) != np.asarray(labels)))
+
+
+def procrustes(Y: Array, target: Array, *, scale: bool) -> tuple[Array, Array]:
+    """Centre two configurations and turn (and scale) the first onto the second.
+
+    Minimises ‖s Y R − T‖_F over orthogonal R and, if asked, s ≥ 0, for centred Y and T: with Yᵀ T = U Σ Vᵀ,
+    R = U Vᵀ and s = tr Σ / ‖Y‖². The narrower of the two is padded with zeros.
+
+    Parameters
+    ----------
+    Y, target : ndarray of shape (n, d), (n, e)
+        Configurations of the same points.
+    scale : bool
+        Whether a common factor is fitted too.
+
+    Returns
+    -------
+    aligned, centred : ndarray of shape (n, max(d, e))
+        The first configuration after alignment, the second after centring.
+    """
+    width = max(Y.shape[1], target.shape[1])
+    Y, target = (np.pad(Z - Z.mean(axis=0), ((0, 0), (0, width - Z.shape[1]))) for Z in (Y, target))
+    # With fewer points than dimensions YᵀT is singular; in the span of the rows the problem is small and regular.
+    (_, A), (Q, B) = (np.linalg.qr(Z.T) if len(Z) < width else (None, Z.T) for Z in (Y, target))
+    try:
+        U, sigma, Vt = np.linalg.svd(A @ B.T)
+    except np.linalg.LinAlgError:  # divide and conquer may not converge where singular values coincide
+        U, sigma, Vt = linalg.svd(A @ B.T, lapack_driver="gesvd")
+    turned = A.T @ (U @ Vt) if Q is None else A.T @ (U @ Vt) @ Q.T
+    norm = float(np.sum(Y**2))
+    factor = float(sigma.sum()) / norm if scale and norm > 0 else 1.0
+    return factor * turned, target
+
+
+def alignment_error(Y: Array, batch: Array) -> float:
+    """Procrustes distance to the batch coordinates over their norm, as the sparse-coding paper words it (§4.3).
+
+    Translation and rotation (with reflection) are removed, scale is not: min_R ‖Y R − Ŷ‖_F / ‖Ŷ‖_F, both centred.
+
+    Parameters
+    ----------
+    Y, batch : ndarray of shape (n, d)
+        Extended and batch coordinates of the same points.
+
+    Returns
+    -------
+    float
+        0 for equal configurations.
+    """
+    aligned, centred = procrustes(Y, batch, scale=False)
+    size = float(np.linalg.norm(centred))
+    return float(np.linalg.norm(aligned - centred)) / size if size > 0 else float("nan")
+
+
+def alignment_statistic(Y: Array, batch: Array) -> float:
+    """The centred, scaled, squared Procrustes statistic: min ‖s Y R − Ŷ‖² / ‖Ŷ‖², in [0, 1].
+
+    Its size matches Table 3 of the sparse-coding paper, which the wording of §4.3 does not.
+
+    Parameters
+    ----------
+    Y, batch : ndarray of shape (n, d)
+        Extended and batch coordinates of the same points.
+
+    Returns
+    -------
+    float
+        0 for similar configurations.
+    """
+    aligned, centred = procrustes(Y, batch, scale=True)
+    size = float(np.sum(centred**2))
+    return float(np.sum((aligned - centred) ** 2)) / size if size > 0 else float("nan")
+
+
+def embedding_error(Y: Array, batch: Array, align: Literal["none", "signs", "procrustes"] = "signs") -> float:
+    """LGRM's embedding error ‖Y − Y'‖²_F / n, each coordinate centred and of unit norm.
+
+    Parameters
+    ----------
+    Y, batch : ndarray of shape (n, d)
+        Extended and batch coordinates of the same points.
+    align : {"none", "signs", "procrustes"}
+        Whether coordinates are compared as they are, each with its better sign, or after the best rotation.
+
+    Returns
+    -------
+    float
+        0 for equal coordinates.
+    """
+    Y, batch = _unit_columns(Y), _unit_columns(batch)
+    if align == "signs":
+        Y = Y * np.where(np.sum(Y * batch, axis=0) < 0, -1.0, 1.0)
+    elif align == "procrustes":
+        Y, batch = procrustes(Y, batch, scale=False)
+    return float(np.sum((Y - batch) ** 2) / len(Y))
+
+
+def true_columns(parameters: Mapping[str, Array]) -> Array:
+    """True parameters as columns, angles (in degrees) as cosine and sine.
+
+    Parameters
+    ----------
+    parameters : mapping of str to ndarray of shape (n,)
+        As a data set has them.
+
+    Returns
+    -------
+    ndarray of shape (n, q)
+        Columns that do not vary are left out.
+    """
+    columns = []
+    for name, values in parameters.items():
+        if name in ANGLES:
+            columns += [np.cos(np.radians(values)), np.sin(np.radians(values))]
+        else:
+            columns.append(np.asarray(values, dtype=float))
+    table = np.column_stack(columns) if columns else np.empty((0, 0))
+    return table[:, np.ptp(table, axis=0) > 1e-9] if table.size else table
+
+
+def parameter_fit(Y: Array, columns: Array, how: Literal["affine", "similarity"]) -> Array:
+    """The true parameters as predicted from coordinates by the best affine map, or the best similarity.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        Coordinates.
+    columns : ndarray of shape (n, q)
+        True parameters.
+    how : {"affine", "similarity"}
+        A similarity has one scale for all coordinates, so a squashed picture does not fit.
+
+    Returns
+    -------
+    ndarray of shape (n, q)
+        The fit.
+    """
+    if how == "similarity":
+        aligned, _ = procrustes(Y, columns, scale=True)
+        return aligned[:, : columns.shape[1]] + columns.mean(axis=0)
+    design = np.column_stack([np.ones(len(Y)), Y])
+    fit: Array = design @ np.linalg.lstsq(design, columns, rcond=None)[0]
+    return fit
+
+
+def parameter_r2(
+    Y: Array, parameters: Mapping[str, Array], how: Literal["affine", "similarity"] = "affine", worst: bool = False
+) -> float:
+    """How much of the true parameters the coordinates explain: R² of the best affine or similarity fit.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, d)
+        Coordinates.
+    parameters : mapping of str to ndarray of shape (n,)
+        True parameters; samples without one (NaN) are left out.
+    how : {"affine", "similarity"}
+        The kind of fit.
+    worst : bool, default=False
+        The least explained column instead of all together: pooling hides a collapsed coordinate.
+
+    Returns
+    -------
+    float
+        1 for a perfect fit.
+    """
+    known = np.all([np.isfinite(values) for values in parameters.values()], axis=0)
+    columns = true_columns({name: np.asarray(values)[known] for name, values in parameters.items()})
+    residual = np.sum((columns - parameter_fit(Y[known], columns, how)) ** 2, axis=0)
+    total = np.sum((columns - columns.mean(axis=0)) ** 2, axis=0)
+    return float(np.min(1 - residual / total) if worst else 1 - residual.sum() / total.sum())
+
+
+def _unit_columns(Y: Array) -> Array:
+    centred = Y - Y.mean(axis=0)
+    norms = np.linalg.norm(centred, axis=0)
+    unit: Array = centred / np.where(norms > 0, norms, 1)
+    return unit
+
+
+def _labels(outcome: Outcome) -> float:
+    assert outcome.truth is not None and outcome.labels is not None
+    return misclassification_rate(outcome.truth, outcome.labels)
+
+
+def _batch(measure: Callable[[Array, Array], float]) -> Callable[[Outcome], float]:
+    def compute(outcome: Outcome) -> float:
+        assert outcome.coordinates is not None and outcome.batch is not None
+        return measure(outcome.coordinates, outcome.batch)
+
+    return compute
+
+
+def _parameters(how: Literal["affine", "similarity"], worst: bool) -> Callable[[Outcome], float]:
+    def compute(outcome: Outcome) -> float:
+        assert outcome.coordinates is not None
+        return parameter_r2(outcome.coordinates, outcome.parameters, how, worst)
+
+    return compute
+
+
+def _known(worst: bool) -> Callable[[Outcome], float]:
+    def compute(outcome: Outcome) -> float:
+        assert outcome.known is not None
+        return parameter_r2(outcome.known, outcome.known_parameters, "affine", worst)
+
+    return compute
+
+
+def _together(outcome: Outcome) -> float:
+    """The fit of known and new points in one picture, as a paper's figure shows them."""
+    assert outcome.known is not None and outcome.coordinates is not None
+    Y = np.vstack([outcome.known, outcome.coordinates])
+    both = {
+        name: np.concatenate([values, outcome.parameters[name]])
+        for name, values in outcome.known_parameters.items()
+    }
+    return parameter_r2(Y, both, "similarity", False)
+
+
+def _list() -> list[Metric]:
+    def error(align: Literal["none", "procrustes"]) -> Callable[[Array, Array], float]:
+        return lambda Y, batch: embedding_error(Y, batch, align)
+
+    r2 = "R² of the true parameters under the best"
+    lgrm = "LGRM's distance to the batch embedding per new point, unit coordinates,"
+    return [
+        Metric(
+            "misclassification_rate",
+            "percentage of new points with a wrong label",
+            "lower",
+            "labels",
+            _labels,
+            True,
+        ),
+        Metric(
+            "recognition_rate",
+            "percentage of new points with the right label",
+            "higher",
+            "labels",
+            lambda o: 100 - _labels(o),
+            True,
+        ),
+        Metric(
+            "alignment_error",
+            "Procrustes distance to the batch embedding over its norm (sparse coding §4.3, as worded)",
+            "lower",
+            "batch",
+            _batch(alignment_error),
+        ),
+        Metric(
+            "alignment_statistic",
+            "centred, scaled, squared Procrustes distance to the batch embedding (sparse coding Table 3 by size)",
+            "lower",
+            "batch",
+            _batch(alignment_statistic),
+        ),
+        Metric("embedding_error", f"{lgrm} signs fixed", "lower", "batch", _batch(embedding_error)),
+        Metric("embedding_error_plain", f"{lgrm} signs as they come", "lower", "batch", _batch(error("none"))),
+        Metric("embedding_error_procrustes", f"{lgrm} rotated", "lower", "batch", _batch(error("procrustes"))),
+        Metric("parameter_r2", f"{r2} affine fit", "higher", "parameters", _parameters("affine", False), True),
+        Metric(
+            "parameter_r2_worst",
+            f"{r2} affine fit, least explained parameter",
+            "higher",
+            "parameters",
+            _parameters("affine", True),
+            True,
+        ),
+        Metric(
+            "parameter_r2_similarity",
+            f"{r2} similarity",
+            "higher",
+            "parameters",
+            _parameters("similarity", False),
+            True,
+        ),
+        Metric(
+            "parameter_r2_similarity_worst",
+            f"{r2} similarity, least explained parameter",
+            "higher",
+            "parameters",
+            _parameters("similarity", True),
+            True,
+        ),
+        Metric("known_parameter_r2", f"{r2} affine fit, of the known points", "higher", "known", _known(False)),
+        Metric(
+            "known_parameter_r2_worst",
+            f"{r2} affine fit, of the known points, least explained parameter",
+            "higher",
+            "known",
+            _known(True),
+        ),
+        Metric(
+            "all_parameter_r2_similarity",
+            f"{r2} similarity, known and new points together",
+            "higher",
+            "known",
+            _together,
+        ),
+        Metric(
+            "objective", "value of the method's objective, also at each iteration", "lower", "scalar", None, True
+        ),
+        Metric("sigma", "kernel width, also at each iteration", "lower", "scalar", None, True),
+        Metric(
+            "regularity", "R̂ = Ĝ − λD̂ of the interpolator (SOSI eq. 8), summed over coordinates", "lower", "scalar"
+        ),
+        Metric("gradient", "Ĝ, the interpolator's mean squared gradient (SOSI eq. 9)", "lower", "scalar"),
+        Metric("separation", "D̂, its slope across class boundaries (SOSI eq. 10)", "higher", "scalar"),
+        Metric("fit_seconds", "time to fit embedding, extender and classifier", "lower", "time"),
+        Metric("milliseconds_per_sample", "time to give one new point coordinates, or a label", "lower", "time"),
+        Metric("select_seconds", "time to choose parameters on the training set", "lower", "time"),
+    ]
+
+
+#: Every metric by name.
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _list()}
+#: Which way each metric is better, for :func:`manifold_oos.results.best.best_rows`.
+DIRECTIONS: dict[str, str] = {name: metric.better for name, metric in METRICS.items()}
+
+UNITS = {"fit_seconds": "s", "select_seconds": "s", "milliseconds_per_sample": "ms"}
+LABELS = {
+    "parameter_r2": "R² of the true parameters",
+    "parameter_r2_worst": "R² of the worse true parameter",
+    "known_parameter_r2": "R² of the true parameters of known points",
+    "known_parameter_r2_worst": "R² of the worse true parameter of known points",
+    "parameter_r2_similarity": "R² of the true parameters, similarity",
+    "parameter_r2_similarity_worst": "R² of the worse true parameter, similarity",
+    "all_parameter_r2_similarity": "R² of the true parameters of all points, similarity",
+    "regularity": "regularity R̂",
+    "sigma": "σ",
+    "fit_seconds": "time to fit",
+    "select_seconds": "time to choose parameters",
+    "milliseconds_per_sample": "time per new point",
+}
+
+
+def better_of(metric: str) -> str:
+    """Which way a metric is better: "lower" or "higher"."""
+    return DIRECTIONS.get(metric, "lower")
+
+
+def is_time(metric: str) -> bool:
+    """Whether a metric is a measured time, which differs from run to run."""
+    return metric in METRICS and METRICS[metric].needs == "time"
+
+
+def unit_of(metric: str) -> str:
+    """The unit of a metric, such as "%"; empty where it has none."""
+    if metric in METRICS and METRICS[metric].needs == "labels":
+        return "%"
+    return UNITS.get(metric, "")
+
+
+def label_of(metric: str) -> str:
+    """A metric in words with its unit, for axes and captions.
+
+    Examples
+    --------
+    >>> label_of("misclassification_rate")
+    'misclassification rate (%)'
+    """
+    unit = unit_of(metric)
+    return LABELS.get(metric, metric.replace("_", " ")) + (f" ({unit})" if unit else "")

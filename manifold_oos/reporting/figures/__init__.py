@@ -1,0 +1,1 @@
+"""Figures of an experiment: curves, points, ranks, error against cost."""

@@ -1,0 +1,24 @@
+"""Times: what is done for the new points counts per new point, whichever call does it."""
+
+import time
+
+import numpy as np
+
+from manifold_oos.config.values import Facts
+from manifold_oos.engine.fits import Spec, Workbench
+from manifold_oos.engine.splits import Points
+
+
+def test_a_transductive_extender_works_for_the_new_points_in_fit(monkeypatch):
+    X = np.arange(24.0)[:, None] * np.ones(2)
+    known, new = np.arange(16), np.arange(16, 24)
+    points = Points(X[known], None, X[new], None, {}, known, new, Facts("line", 16, 0, 2), 0)
+    bench = Workbench(points)
+    embedding = Spec("embedding", "ltsa", {"n_components": 1, "n_neighbors": 3})
+    for name, per_point in (("gom", True), ("lle", False)):
+        extender = Spec("extender", name, {"n_neighbors": 3})
+        fit = extender.cls.fit
+        monkeypatch.setattr(extender.cls, "fit", lambda *a, _fit=fit, **k: (time.sleep(0.05), _fit(*a, **k))[1])
+        placed = bench.place(embedding, extender, 1)
+        assert (placed.seconds >= 0.05) == per_point
+        assert (placed.fits["extender"].seconds >= 0.05) != per_point
