@@ -46,7 +46,7 @@ def write_outputs(
 
 
 def write_tables(results: Results, folder: Path) -> list[Path]:
-    """Write ``table.csv`` (no times), ``splits.csv``, ``timing.csv``, ``table.md``, ``table.tex``, ``claims.csv``."""
+    """Write table.csv (without times), splits.csv, timing.csv, table.md, table.tex and claims.csv."""
     experiment = results.experiment
     times = results.cells["metric"].map(is_time).astype(bool)
     title = experiment.title or experiment.name

@@ -17,7 +17,7 @@ from manifold_oos.results.collect import Results
 from manifold_oos.results.tables import TableView, make_tables, protocol_text
 
 PUBLISHED = [
-    {"source": "TableView 2", "values": {"misclassification_rate": {"digits": {"A": {5: 4.0, 10: 9.0}, "B": 2}}}}
+    {"source": "Table 2", "values": {"misclassification_rate": {"digits": {"A": {5: 4.0, 10: 9.0}, "B": 2}}}}
 ]
 
 
@@ -126,7 +126,7 @@ def test_outputs_choose_data_sets_arms_sizes_and_metrics(rows):
     outputs = [{"table": 2, "title": "errors", "arms": ["B", "A"], "size": 10, "note": "ours"}, {"figure": 3}]
     table = one_table(rows, outputs=outputs)
     assert table.headers == ["10"] and [line.arm for line in table.lines] == ["A", "B"]
-    assert "## TableView 2: errors" in markdown([table]) and table.notes[-1] == "ours"
+    assert "## Table 2: errors" in markdown([table]) and table.notes[-1] == "ours"
 
 
 def test_a_selection_that_has_no_rows_is_an_error():
