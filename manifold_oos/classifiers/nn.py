@@ -36,6 +36,11 @@ class NearestNeighbor(Classifier):
     def __init__(self, n_neighbors: int = 1) -> None:
         self.n_neighbors = n_neighbors
 
+    @property
+    def nearest_decides(self) -> bool:
+        """Whether a label is that of the nearest known point, so that one pass of distances answers for many d."""
+        return self.n_neighbors == 1
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Remember the training points.
 

@@ -190,6 +190,10 @@ class Method(_Open):
     def _shorthand(cls, value: Any) -> Any:
         return cls._gather(value, "parameters")
 
+    def with_(self, **changes: Any) -> "Method":
+        """The same method with parameters changed."""
+        return Method(name=self.name, parameters={**self.parameters, **changes})
+
 
 class HalfSpace(Strict):
     """Known are the points on one side of a quantile of a true parameter."""

@@ -1,6 +1,6 @@
 """Runs one arm on one split with every parameter decided, and measures what came out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from manifold_oos.config.values import Grid, fill, grids_of, settle
-from manifold_oos.engine.fits import Labelled, Placed, Spec, Workbench
+from manifold_oos.config.model import Arm, CrossValidation, Method, Protocol
+from manifold_oos.config.values import Facts, Grid, fill, grids_of, product, settle
+from manifold_oos.engine.fits import Labelled, Placed, Workbench, is_nested
 from manifold_oos.metrics import METRICS, Outcome
 
 DIMENSION = "embedding.n_components"
@@ -18,18 +19,75 @@ DIMENSION = "embedding.n_components"
 
 @dataclass(frozen=True)
 class Request:
-    """One line of an experiment on one split: what the store does not have yet."""
+    """One line of an experiment on one split: an arm, how its grids are decided, what to compute and to keep.
 
-    key: str
-    stages: Mapping[str, Mapping[str, Any]] = field(hash=False)
-    batch: bool
-    selection: str
-    rules: Mapping[str, str] = field(hash=False)
-    cv: Mapping[str, Any] = field(hash=False)
-    score: str
-    metrics: tuple[str, ...]
+    ``protocol`` is None for an arm without grids; ``choice`` has values that were chosen once for the experiment;
+    ``keep`` may have ``predictions`` and ``embedding``.
+    """
+
+    arm: Arm = field(hash=False)
+    protocol: Protocol | None = field(default=None, hash=False)
+    cv: CrossValidation = field(default_factory=CrossValidation, hash=False)
+    score: str = "misclassification_rate"
+    metrics: tuple[str, ...] = ()
+    key: str = ""
     choice: Mapping[str, Any] | None = field(default=None, hash=False)
     keep: frozenset[str] = frozenset()
+
+
+class Settled:
+    """An arm for given points: sizes and values by data set are decided, only grids are open.
+
+    ``dims`` are the dimensions that will be asked for, where the points are a fold of those that settled them.
+    """
+
+    def __init__(self, arm: Arm, facts: Facts, dims: Sequence[int] | None = None) -> None:
+        self.facts = facts
+        self.names = {stage: method.name for stage, method in arm.methods().items()}
+        self.values = {stage: settle(method.parameters, facts) for stage, method in arm.methods().items()}
+        wanted = dims if dims is not None else self._dims()
+        self.dims = sorted({d for d in wanted if d < facts.n_train})
+
+    def _dims(self) -> Sequence[int]:
+        value = self.values.get("embedding", {}).get("n_components")
+        return value.values if isinstance(value, Grid) else () if value is None else (value,)
+
+    @cached_property
+    def grids(self) -> dict[str, Grid]:
+        """What is left to choose, by dotted path; dimensions that the points are too few for are left out."""
+        grids = grids_of(self.values)
+        if DIMENSION in grids:
+            grid = grids[DIMENSION]
+            if not self.dims:
+                n = self.facts.n_train
+                raise ValueError(f"every n_components of {list(grid.values)} is too large for {n} known points")
+            values = tuple(d for d in grid.values if d in self.dims)
+            default = grid.default if grid.default in values else max(values)
+            grids[DIMENSION] = Grid(values, default)
+        return grids
+
+    def methods(self, assignment: Mapping[str, Any]) -> dict[str, Method]:
+        """The stages with their grids decided."""
+        return {stage: self._method(stage, assignment) for stage in self.values}
+
+    def _method(self, stage: str, assignment: Mapping[str, Any]) -> Method:
+        method = Method(name=self.names[stage], parameters=fill(self.values[stage], assignment, stage))
+        if stage == "embedding" and self.dims and is_nested(stage, method):
+            return method.with_(n_components=max(self.dims))  # one fit for all dimensions
+        return method
+
+    def dimension(self, assignment: Mapping[str, Any]) -> int | None:
+        """The number of coordinates under an assignment, where the config says it."""
+        value = fill(self.values.get("embedding", {}), assignment, "embedding").get("n_components")
+        return None if value is None else int(value)
+
+    def embeddings(self) -> Iterator[Method]:
+        """Every embedding that the arm may fit."""
+        grids = {path: grid.values for path, grid in grids_of(self.values["embedding"], "embedding").items()}
+        for assignment in product(grids):
+            method = self._method("embedding", assignment)
+            if method.parameters.get("n_components", 0) < self.facts.n_train:
+                yield method
 
 
 @dataclass
@@ -47,64 +105,27 @@ class Result:
 
 
 class ArmRun:
-    """An arm of a config on one split."""
+    """An arm on the points of a workbench."""
 
     def __init__(self, request: Request, bench: Workbench, dims: Sequence[int] | None = None) -> None:
         self.request = request
         self.bench = bench
-        facts = bench.points.facts
-        self.settled = {stage: settle(method["parameters"], facts) for stage, method in request.stages.items()}
-        wanted = dims if dims is not None else self._dims()
-        self.dims = sorted({d for d in wanted if d < facts.n_train})
-
-    def _dims(self) -> Sequence[int]:
-        value = self.settled.get("embedding", {}).get("n_components")
-        return value.values if isinstance(value, Grid) else () if value is None else (value,)
-
-    @cached_property
-    def grids(self) -> dict[str, Grid]:
-        """What is left to choose, by dotted path; dimensions that the split is too small for are left out."""
-        grids = grids_of(self.settled)
-        if DIMENSION in grids:
-            grid = grids[DIMENSION]
-            if not self.dims:
-                n = self.bench.points.facts.n_train
-                raise ValueError(f"every n_components of {list(grid.values)} is too large for {n} known points")
-            values = tuple(d for d in grid.values if d in self.dims)
-            default = grid.default if grid.default in values else max(values)
-            grids[DIMENSION] = Grid(values, default)
-        return grids
-
-    def specs(self, assignment: Mapping[str, Any]) -> dict[str, Spec]:
-        """The stages with their grids decided; a nested embedding has as many components as the arm ever asks."""
-        specs = {
-            stage: Spec(stage, self.request.stages[stage]["name"], fill(settled, assignment, stage))
-            for stage, settled in self.settled.items()
-        }
-        embedding = specs.get("embedding")
-        if embedding and self.dims and embedding.nested:
-            specs["embedding"] = embedding.with_(n_components=max(self.dims))
-        return specs
-
-    def dimension(self, assignment: Mapping[str, Any]) -> int | None:
-        """The number of coordinates under an assignment, where the config says it."""
-        value = fill(self.settled.get("embedding", {}), assignment, "embedding").get("n_components")
-        return None if value is None else int(value)
+        self.settled = Settled(request.arm, bench.points.facts, dims)
 
     def run(self, assignment: Mapping[str, Any], metrics: Iterable[str]) -> Result:
         """Fit, extend, label and gather what the metrics need."""
         points, bench = self.bench.points, self.bench
-        specs = self.specs(assignment)
+        methods = self.settled.methods(assignment)
         placed = labelled = None
-        if "embedding" in specs:
-            d = self.dimension(assignment)
-            placed = bench.place(specs["embedding"], specs.get("extender"), d, self.request.batch)
-        if "classifier" in specs:
-            labelled = bench.label(specs["classifier"], placed, self.dims)
+        if "embedding" in methods:
+            d = self.settled.dimension(assignment)
+            placed = bench.place(methods["embedding"], methods.get("extender"), d, self.request.arm.batch)
+        if "classifier" in methods:
+            labelled = bench.label(methods["classifier"], placed, self.settled.dims)
         needs = {METRICS[name].needs for name in metrics}
         batch = None
         if placed is not None and "batch" in needs:
-            batch = bench.batch(specs["embedding"])[1][:, : placed.d]
+            batch = bench.batch(methods["embedding"])[1][:, : placed.d]
         own = self._own_labels(placed) if labelled is None else labelled.labels
         outcome = Outcome(
             points.y_new,
@@ -121,7 +142,7 @@ class ArmRun:
         caught += [*(placed.warnings if placed else ()), *(labelled.warnings if labelled else ())]
         learned = {f"{stage}.{key}": value for stage, fit in fits.items() for key, value in reported(fit.estimator)}
         times = self._times(placed, labelled)
-        steps = self._steps(placed, specs, outcome)
+        steps = self._steps(placed, methods, outcome)
         d = placed.d if placed else None
         return Result(d, placed, labelled, outcome, steps, learned, list(dict.fromkeys(caught)), times)
 
@@ -144,15 +165,17 @@ class ArmRun:
         steps = placed.steps if placed else []
         return steps[-1].labels if steps else None
 
-    def _steps(self, placed: Placed | None, specs: Mapping[str, Spec], final: Outcome) -> list[tuple[int, Outcome]]:
+    def _steps(
+        self, placed: Placed | None, methods: Mapping[str, Method], final: Outcome
+    ) -> list[tuple[int, Outcome]]:
         if placed is None or not {name for name in self.request.metrics if METRICS[name].per_step}:
             return []
         outcomes = []
         for step in placed.steps:
             labels = step.labels
-            if step.coordinates is not None and "classifier" in specs and self.bench.points.y is not None:
+            if step.coordinates is not None and "classifier" in methods and self.bench.points.y is not None:
                 here = Placed((*placed.key, "step", step.number), placed.known, step.coordinates, placed.d)
-                labels = self.bench.label(specs["classifier"], here).labels
+                labels = self.bench.label(methods["classifier"], here).labels
             values = {key: float(value) for key, value in step.values.items()}
             outcomes.append(
                 (step.number, Outcome(final.truth, labels, step.coordinates, None, final.parameters, values))

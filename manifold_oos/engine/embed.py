@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from threadpoolctl import threadpool_limits
 
 from manifold_oos import datasets
-from manifold_oos.config.model import Data, Experiment
+from manifold_oos.config.model import Data, Experiment, Protocol
 from manifold_oos.config.values import Facts
 from manifold_oos.datasets.base import Dataset
 from manifold_oos.engine.arm_run import ArmRun, Request
@@ -93,9 +93,8 @@ def embed_new(
         X, known.y, X_new, None, {}, index, index_new, facts, seed, known.standardize, dict(known.parameters)
     )
     spec = experiment.arms[arm]
-    stages = {stage: method.model_dump() for stage, method in spec.methods().items()}
     score = score_metric(experiment, spec, None)
-    request = Request("", stages, False, "train_only", {}, experiment.cv.model_dump(), score, ())
+    request = Request(spec, Protocol(name="train_only"), experiment.cv, score)
     with threadpool_limits(1):
         chosen = choose(request, points).values
         result = ArmRun(request, Workbench(points)).run(chosen, ())

@@ -6,15 +6,16 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manifold_oos import registry
+from manifold_oos.config.model import Method
 from manifold_oos.engine.splits import Points
 from manifold_oos.numerics.kernels import squared_distances
+from manifold_oos.numerics.shared import saved_seconds
 from manifold_oos.registry import KINDS, signature
 from manifold_oos.steps import Step
 
@@ -23,46 +24,30 @@ Array = NDArray[np.floating]
 BLOCK_FLOATS = 2**24
 
 
-@dataclass(frozen=True)
-class Spec:
-    """A method with all its parameters decided."""
+def method_key(stage: str, method: Method) -> str:
+    """The same for the same request."""
+    return json.dumps([stage, method.name, method.parameters], sort_keys=True)
 
-    stage: str
-    name: str
-    parameters: Mapping[str, Any]
 
-    @cached_property
-    def key(self) -> str:
-        """The same for the same request."""
-        return json.dumps([self.stage, self.name, self.parameters], sort_keys=True)
+def is_nested(stage: str, method: Method) -> bool:
+    """Whether fewer dimensions are a cut of more; a method may say so depending on its parameters."""
+    return bool(getattr(build(stage, method, 0), "nested", False))
 
-    @property
-    def cls(self) -> Any:
-        """The method's class."""
-        return registry.find(KINDS[self.stage], self.name)
 
-    @cached_property
-    def nested(self) -> bool:
-        """Whether fewer dimensions are a cut of more; a method may say so depending on its parameters."""
-        return bool(getattr(self.build(0), "nested", False))
+def build(stage: str, method: Method, seed: int) -> Any:
+    """An unfitted estimator; one that draws random numbers and was given no seed gets that of the split.
 
-    def with_(self, **changes: Any) -> "Spec":
-        """The same method with parameters changed."""
-        return Spec(self.stage, self.name, {**self.parameters, **changes})
-
-    def build(self, seed: int) -> Any:
-        """An unfitted estimator; one that draws random numbers and was given no seed gets that of the split."""
-        cls = self.cls
-        known = signature(cls)
-        parameters = copy.deepcopy(dict(self.parameters))
-        if "random_state" in known and parameters.get("random_state") is None:
-            parameters["random_state"] = seed % 2**32
-        for stage in KINDS:
-            if stage in known and isinstance(parameters.get(stage), str | Mapping):
-                inner = parameters[stage] if isinstance(parameters[stage], Mapping) else {"name": parameters[stage]}
-                rest = {key: value for key, value in inner.items() if key != "name"}
-                parameters[stage] = Spec(stage, inner["name"], rest).build(seed)
-        return cls(**parameters)
+    It has its own copy of the parameters; a parameter named as a stage is built from its name.
+    """
+    cls = registry.find(KINDS[stage], method.name)
+    known = signature(cls)
+    parameters = copy.deepcopy(method.parameters)
+    if "random_state" in known and parameters.get("random_state") is None:
+        parameters["random_state"] = seed % 2**32
+    for inner in KINDS:
+        if inner in known and isinstance(parameters.get(inner), str | Mapping):
+            parameters[inner] = build(inner, Method.model_validate(parameters[inner]), seed)
+    return cls(**parameters)
 
 
 @dataclass
@@ -125,49 +110,49 @@ class Workbench:
         self.batches = batches or {}
         self._kept: dict[Any, Any] = {}
 
-    def embed(self, spec: Spec) -> Fit:
+    def embed(self, embedding: Method) -> Fit:
         """Fit an embedding on the known points."""
-        points = self.points
-        return self.once(("embed", spec.key), lambda: fitted(spec.build(points.seed), points.X, points.y))
+        points, key = self.points, ("embed", method_key("embedding", embedding))
+        return self.once(key, lambda: fitted(build("embedding", embedding, points.seed), points.X, points.y))
 
-    def batch(self, spec: Spec) -> tuple[Array, Array]:
+    def batch(self, embedding: Method) -> tuple[Array, Array]:
         """Coordinates of known and new points from one embedding of all points."""
-        points = self.points
-        if spec.key in self.batches:
-            whole = self.batches[spec.key]
+        points, key = self.points, method_key("embedding", embedding)
+        if key in self.batches:
+            whole = self.batches[key]
             return whole[points.known], whole[points.new]
-        whole = self.once(("batch", spec.key), lambda: self._batch(spec))
+        whole = self.once(("batch", key), lambda: self._batch(embedding))
         return whole[: len(points.X)], whole[len(points.X) :]
 
-    def _batch(self, spec: Spec) -> Array:
+    def _batch(self, embedding: Method) -> Array:
         points = self.points
         y = None if points.y is None or points.y_new is None else np.concatenate([points.y, points.y_new])
-        coordinates: Array = fitted(
-            spec.build(points.seed), np.vstack([points.X, points.X_new]), y
-        ).estimator.embedding_
+        fit = fitted(build("embedding", embedding, points.seed), np.vstack([points.X, points.X_new]), y)
+        coordinates: Array = fit.estimator.embedding_
         return coordinates
 
-    def place(self, embedding: Spec, extender: Spec | None, d: int | None, together: bool = False) -> Placed:
+    def place(self, embedding: Method, extender: Method | None, d: int | None, together: bool = False) -> Placed:
         """Coordinates in d dimensions."""
         if together:
             known, new = self.batch(embedding)
-            return Placed(("batch", embedding.key), known, new, d or known.shape[1])
+            return Placed(("batch", method_key("embedding", embedding)), known, new, d or known.shape[1])
         fit = self.embed(embedding)
         width = fit.estimator.embedding_.shape[1]
         d = width if d is None else d
         if d > width:
             raise ValueError(f"{embedding.name} gave {width} dimensions where {d} were asked for")
-        nested = extender is None or extender.nested
-        key = ("place", embedding.key, extender.key if extender else None, width if nested else d)
+        nested = extender is None or is_nested("extender", extender)
+        by = method_key("extender", extender) if extender else None
+        key = ("place", method_key("embedding", embedding), by, width if nested else d)
         return replace(self.once(key, lambda: self._place(key, fit, extender)), d=d)
 
-    def _place(self, key: tuple[Any, ...], fit: Fit, extender: Spec | None) -> Placed:
+    def _place(self, key: tuple[Any, ...], fit: Fit, extender: Method | None) -> Placed:
         points, d = self.points, key[-1]
         Y = fit.estimator.embedding_[:, :d]
         if extender is None:
             new, seconds, caught = timed(lambda: fit.estimator.transform(points.X_new))
             return Placed(key, Y, new, d, {"embedding": fit}, seconds, caught)
-        estimator = extender.build(points.seed)
+        estimator = build("extender", extender, points.seed)
         arguments: dict[str, Any] = {"embedding": truncated(fit.estimator, d)}
         if getattr(estimator, "transductive", False):
             arguments["X_new"] = points.X_new
@@ -179,12 +164,12 @@ class Workbench:
         Y = getattr(estimator, "training_embedding_", Y)  # a scheme that embeds anew moves the known points too
         return Placed(key, Y, new, d, fits, seconds, more)
 
-    def label(self, classifier: Spec, placed: Placed | None, dims: Sequence[int] = ()) -> Labelled:
+    def label(self, classifier: Method, placed: Placed | None, dims: Sequence[int] = ()) -> Labelled:
         """Labels of the new points, in the ambient space or on coordinates."""
         points = self.points
         if points.y is None:
             raise ValueError(f"{points.facts.dataset} has no labels: an arm with a classifier needs them")
-        if is_nearest(classifier):
+        if getattr(build("classifier", classifier, 0), "nearest_decides", False):
             start = time.perf_counter()
             if placed is None:
                 index = self.once(("nearest",), lambda: points.distances.argmin(axis=1))
@@ -194,12 +179,10 @@ class Workbench:
                 known, new = placed.wide_known, placed.wide_new
                 index = self.once(key, lambda: nearest_by_dimension(known, new, wanted))[placed.d]
             return Labelled(points.y[index], 0.0, time.perf_counter() - start, [])
-        y = points.y
-        if placed is None:
-            known, new, key = points.X, points.X_new, ("label", classifier.key)
-        else:
-            known, new, key = placed.known, placed.new, ("label", classifier.key, placed.key, placed.d)
-        return self.once(key, lambda: classified(classifier.build(points.seed), known, y, new))
+        y, known, new, key = points.y, points.X, points.X_new, ("label", method_key("classifier", classifier))
+        if placed is not None:
+            known, new, key = placed.known, placed.new, (*key, placed.key, placed.d)
+        return self.once(key, lambda: classified(build("classifier", classifier, points.seed), known, y, new))
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """Make a thing once; a failure is remembered as well."""
@@ -211,15 +194,6 @@ class Workbench:
         if isinstance(self._kept[key], Exception):
             raise self._kept[key]
         return self._kept[key]
-
-
-def is_nearest(classifier: Spec) -> bool:
-    """Whether a classifier is plain 1-NN, which is answered from shared distances."""
-    return (
-        classifier.name == "nn"
-        and set(classifier.parameters) <= {"n_neighbors"}
-        and (classifier.parameters.get("n_neighbors", 1) == 1)
-    )
 
 
 def nearest_by_dimension(known: Array, new: Array, dims: Sequence[int]) -> dict[int, NDArray[np.intp]]:
@@ -253,12 +227,12 @@ def nearest_by_dimension(known: Array, new: Array, dims: Sequence[int]) -> dict[
 
 
 def timed(action: Callable[[], Any]) -> tuple[Any, float, list[str]]:
-    """Run an action with its warnings caught."""
+    """What an action gives, the seconds that it would take alone, and its different warnings in order."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        start = time.perf_counter()
+        start, before = time.perf_counter(), saved_seconds()
         result = action()
-        seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start + saved_seconds() - before
     return result, seconds, list(dict.fromkeys(str(item.message) for item in caught))
 
 

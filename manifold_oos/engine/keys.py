@@ -3,15 +3,17 @@
 import ast
 import hashlib
 import importlib.util
+import io
 import json
 import sys
+import tokenize
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from manifold_oos import datasets, registry
-from manifold_oos.config.model import Arm, Data, Experiment, Protocol
+from manifold_oos.config.model import Arm, Data, Experiment, Method, Protocol
 from manifold_oos.config.values import is_by_dataset
 from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef
 from manifold_oos.errors import ConfigError
@@ -68,14 +70,20 @@ def _tree(file: Path) -> ast.Module:
 
 @cache
 def _code(file: Path) -> bytes:
-    """The code without docstrings and comments: what they say does not change a number."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    """The source without comments, docstrings and blank lines: the same bytes for every version of Python."""
+    text = file.read_text(encoding="utf-8")
+    lines = text.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(_tree(file)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body = node.body[1:] or [ast.Pass()]
-    return ast.dump(tree).encode()
+                for row in range(first.lineno - 1, first.end_lineno or first.lineno):
+                    lines[row] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip()).encode()
 
 
 def _imports(file: Path, module: str) -> list[str]:
@@ -100,7 +108,7 @@ def as_json(value: Any) -> str:
 
 
 #: Raise when the engine itself computes a number differently: stored rows are then computed again.
-ENGINE = 1
+ENGINE = 2
 
 
 def facts_key(ref: DataRef) -> str:
@@ -116,7 +124,7 @@ def arm_part(experiment: Experiment, arm: Arm, protocol: Protocol | None, data: 
         score = score_metric(experiment, arm, protocol) if protocol.name != "best" else None
         selection = [protocol.name, protocol.rules, cv, score]
     stages = {
-        stage: [method.name, _for_dataset(method.parameters, data.label), _sources(stage, method.model_dump())]
+        stage: [method.name, _for_dataset(method.parameters, data.label), _sources(stage, method)]
         for stage, method in arm.methods().items()
     }
     return _digest([ENGINE, stages, arm.batch, selection])
@@ -161,11 +169,10 @@ def _for_dataset(value: Any, label: str) -> Any:
     return value
 
 
-def _sources(stage: str, method: Mapping[str, Any]) -> list[str]:
+def _sources(stage: str, method: Method) -> list[str]:
     """Digests of the module of a method and of the methods that it is given by name."""
-    digests = [source_digest(registry.find(KINDS[stage], method["name"]).__module__)]
-    for inner, value in method.get("parameters", {}).items():
+    digests = [source_digest(registry.find(KINDS[stage], method.name).__module__)]
+    for inner, value in method.parameters.items():
         if inner in KINDS and isinstance(value, str | Mapping):
-            name = value["name"] if isinstance(value, Mapping) else value
-            digests += _sources(inner, {"name": name})
+            digests += _sources(inner, Method.model_validate(value))
     return digests

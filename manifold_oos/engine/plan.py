@@ -2,18 +2,16 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from manifold_oos import datasets
-from manifold_oos.config.model import Arm, Data, Experiment, Protocol, Split
-from manifold_oos.config.values import Facts, fill, grids_of, has_grid, product, settle
-from manifold_oos.engine.arm_run import DIMENSION, Request
-from manifold_oos.engine.fits import Spec
+from manifold_oos.config.model import Arm, Data, Experiment, Method, Protocol, Split
+from manifold_oos.config.values import has_grid
+from manifold_oos.engine.arm_run import Request, Settled
+from manifold_oos.engine.fits import method_key
 from manifold_oos.engine.keys import _digest, arm_part, facts_key, score_metric, split_part
-from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef, count_known
+from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef
 from manifold_oos.errors import ConfigError, DataError
 from manifold_oos.metrics import METRICS
 
@@ -51,7 +49,6 @@ class Plan:
     refs: dict[str, DataRef]
     facts: dict[str, DataFacts]
     absent: dict[str, str] = field(default_factory=dict)
-    _requests: dict[tuple[str, str], Request] = field(default_factory=dict, repr=False)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -62,52 +59,31 @@ class Plan:
         self, line: Line, metrics: Iterable[str], choice: Mapping[str, Any] | None = None, keep: Iterable[str] = ()
     ) -> Request:
         """The work of a line for a worker."""
-        kind = (line.arm, line.selection)
-        if kind not in self._requests:
-            arm, protocol = self.experiment.arms[line.arm], self.protocol(line)
-            cv = self.experiment.cv_of(protocol) if protocol else self.experiment.cv
-            stages = {stage: method.model_dump() for stage, method in arm.methods().items()}
-            rules = protocol.rules if protocol else {}
-            score = score_metric(self.experiment, arm, protocol)
-            self._requests[kind] = Request("", stages, arm.batch, line.selection, rules, cv.model_dump(), score, ())
-        blank = self._requests[kind]
-        return replace(blank, key=line.key, metrics=tuple(metrics), choice=choice, keep=frozenset(keep))
+        arm, protocol = self.experiment.arms[line.arm], self.protocol(line)
+        cv = self.experiment.cv_of(protocol) if protocol else self.experiment.cv
+        score = score_metric(self.experiment, arm, protocol)
+        return Request(arm, protocol, cv, score, tuple(metrics), line.key, choice, frozenset(keep))
 
     def protocol(self, line: Line) -> Protocol | None:
         """The protocol of a line, None for a fixed one."""
         return next((p for p in self.experiment.selection if p.name == line.selection), None)
 
-    def batches(self, trial: Trial) -> dict[str, Spec]:
+    def settled(self, line: Line, split: SplitRef) -> Settled:
+        """The arm of a line with what the split decides decided."""
+        return Settled(self.experiment.arms[line.arm], split.size_facts(self.facts[line.dataset]))
+
+    def batches(self, trial: Trial) -> dict[str, Method]:
         """The batch embeddings of the whole data set that a trial compares with, by key."""
-        split = trial.split
-        if split.drawn:
+        if trial.split.drawn:
             return {}
         wanted = any(METRICS[name].needs == "batch" for name in self.metrics)
-        specs: dict[str, Spec] = {}
+        found: dict[str, Method] = {}
         for line in trial.lines:
             arm = self.experiment.arms[line.arm]
             if arm.embedding is not None and (wanted or arm.batch):
-                specs |= {spec.key: spec for spec in self._embeddings(arm, split)}
-        return specs
-
-    def _embeddings(self, arm: Arm, split: SplitRef) -> Iterator[Spec]:
-        """Every embedding that an arm may fit on a split."""
-        assert arm.embedding is not None
-        data = self.facts[split.data.label]
-        n_train = count_known(
-            split.split, split.size, data.n, np.array(data.class_counts) if data.class_counts else None
-        )
-        settled = settle(
-            arm.embedding.parameters, Facts(split.data.label, n_train, data.n_classes, data.n_features)
-        )
-        grids = {path: grid.values for path, grid in grids_of(settled, "embedding").items()}
-        dims = [d for d in grids.get(DIMENSION, [settled.get("n_components")]) if d is not None and d < n_train]
-        for assignment in product(grids):
-            spec = Spec("embedding", arm.embedding.name, fill(settled, assignment, "embedding"))
-            if dims and spec.nested:
-                yield spec.with_(n_components=max(dims))
-            elif spec.parameters.get("n_components", 0) < n_train:
-                yield spec
+                methods = self.settled(line, trial.split).embeddings()
+                found |= {method_key("embedding", method): method for method in methods}
+        return found
 
 
 def make_plan(

@@ -33,9 +33,9 @@ def kept_coordinates(plan: Plan, folder: Path | None) -> dict[tuple[Any, ...], P
     paths = [] if folder is None else sorted(folder.glob("embeddings/*.npz"))
     files = {path.stem.rsplit("-", 1)[-1]: path for path in paths}
     return {
-        (line.arm, line.dataset, line.size, line.repetition, line.selection): files[line.key[:6]]
+        (line.arm, line.dataset, line.size, line.repetition, line.selection): files[line.key]
         for line in plan.lines
-        if line.key[:6] in files
+        if line.key in files
     }
 
 
@@ -69,17 +69,12 @@ def run_place(
     changes: Mapping[str, Any] | None = None,
 ) -> Result:
     """Run an arm on points."""
-    config = experiment.arms[place.arm]
-    stages = {
-        stage: {"name": method.name, "parameters": dict(method.parameters)}
-        for stage, method in config.methods().items()
-    }
+    arm = experiment.arms[place.arm]
     for path, value in (changes or {}).items():
         stage, parameter = path.split(".", 1)
-        stages[stage]["parameters"][parameter] = value  # type: ignore[index]
-    request = Request("", stages, config.batch, "fixed", {}, {}, experiment.metrics[0], ())
-    arm = ArmRun(request, Workbench(points))
+        arm = arm.model_copy(update={stage: arm.methods()[stage].with_(**{parameter: value})})
+    run = ArmRun(Request(arm), Workbench(points))
     chosen = place.chosen or {}
-    assignment = {path: chosen.get(path, grid.default) for path, grid in arm.grids.items()}
+    assignment = {path: chosen.get(path, grid.default) for path, grid in run.settled.grids.items()}
     with threadpool_limits(1):
-        return arm.run(assignment, ())
+        return run.run(assignment, ())

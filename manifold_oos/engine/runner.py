@@ -14,7 +14,7 @@ import numpy as np
 
 from manifold_oos.atomic import atomic, write_text
 from manifold_oos.config.model import Experiment
-from manifold_oos.config.values import Facts, grids_of, settle
+from manifold_oos.config.values import grids_of
 from manifold_oos.engine.arm_run import Request
 from manifold_oos.engine.executors import Call, Executor, make_executor
 from manifold_oos.engine.keys import as_json
@@ -22,7 +22,7 @@ from manifold_oos.engine.lock import locked
 from manifold_oos.engine.plan import Line, Plan, Trial, make_plan
 from manifold_oos.engine.progress import Progress
 from manifold_oos.engine.select import Choice, divide
-from manifold_oos.engine.splits import SplitRef, count_known
+from manifold_oos.engine.splits import SplitRef
 from manifold_oos.engine.store import Store
 from manifold_oos.engine.trial import Job, LineResult, run_batch, run_choice, run_job
 from manifold_oos.metrics import METRICS
@@ -97,20 +97,16 @@ def estimate(store: Store, plan: Plan, workers: int) -> Estimate:
 
 def count_candidates(plan: Plan, line: Line, split: SplitRef) -> int:
     """How many grid points of a line are stored: those left to the test average."""
-    facts = plan.facts[line.dataset]
-    counts = np.array(facts.class_counts) if facts.class_counts else None
-    n_train = count_known(split.split, split.size, facts.n, counts)
-    here = Facts(line.dataset, n_train, facts.n_classes, facts.n_features)
-    request = plan.request(line, ())
-    grids = grids_of({stage: settle(method["parameters"], here) for stage, method in request.stages.items()})
-    return int(np.prod([len(grid.values) for grid in divide(request, grids).open.values()], dtype=int))
+    grids = grids_of(plan.settled(line, split).values)
+    return int(np.prod([len(grid.values) for grid in divide(plan.protocol(line), grids).open.values()], dtype=int))
 
 
 def cost_key(plan: Plan, line: Line) -> str:
     """What the time of a line is remembered under: the same for all repetitions and for changed code."""
-    ref = plan.refs[line.dataset]
-    request = plan.request(line, ())
-    parts = [ref.name, ref.options, line.size, line.selection, request.stages, request.rules, request.cv]
+    ref, request = plan.refs[line.dataset], plan.request(line, ())
+    arm = {stage: method.model_dump() for stage, method in request.arm.methods().items()}
+    rules = request.protocol.rules if request.protocol else {}
+    parts = [ref.name, ref.options, line.size, line.selection, arm, rules, request.cv.model_dump()]
     return hashlib.sha256(as_json(parts).encode()).hexdigest()[:16]
 
 
@@ -330,10 +326,10 @@ class _Run:
         calls: dict[str, Call] = {}
         for item in work:
             split = item.trial.split
-            for key, spec in self.plan.batches(Trial(split, item.lines)).items():
+            for key, embedding in self.plan.batches(Trial(split, item.lines)).items():
                 seed = int(np.random.SeedSequence([split.split.seed, 2]).generate_state(1)[0])
                 name = self._batch_key(split, key)
-                calls[name] = (run_batch, (split.data, spec, seed, self._given(split)))
+                calls[name] = (run_batch, (split.data, embedding, seed, self._given(split)))
         if calls:
             self.progress.say(f"embedding {len(calls)} whole data sets to compare with")
         names = list(calls)
@@ -381,5 +377,5 @@ def _save(path: Path, line: Line, arrays: Mapping[str, Any]) -> None:
 
 
 def _slug(line: Line) -> str:
-    parts = [line.dataset, line.arm, f"{line.size:g}", str(line.repetition), line.selection, line.key[:6]]
+    parts = [line.dataset, line.arm, f"{line.size:g}", str(line.repetition), line.selection, line.key]
     return "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", part) for part in parts)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from manifold_oos.config.model import CrossValidation, Protocol
 from manifold_oos.config.values import Grid, product
-from manifold_oos.engine.arm_run import DIMENSION, ArmRun, Request, compute
+from manifold_oos.engine.arm_run import DIMENSION, ArmRun, Request, Settled, compute
 from manifold_oos.engine.fits import Workbench
 from manifold_oos.engine.splits import Points
 from manifold_oos.metrics import METRICS
@@ -38,11 +38,10 @@ class Rules:
     defaults: dict[str, Any]
 
 
-def divide(request: Request, grids: Mapping[str, Grid]) -> Rules:
+def divide(protocol: Protocol | None, grids: Mapping[str, Grid]) -> Rules:
     """Which grids cross-validation decides, which are left to the test average, which keep their default."""
-    if request.selection == "fixed":
+    if protocol is None:
         return Rules({}, {}, {})
-    protocol = Protocol.model_construct(name=request.selection, rules=dict(request.rules))
     by_rule = {path: protocol.rule(path) for path in grids}
     return Rules(
         {path: grid for path, grid in grids.items() if by_rule[path] == "train_only"},
@@ -54,15 +53,15 @@ def divide(request: Request, grids: Mapping[str, Grid]) -> Rules:
 def choose(request: Request, points: Points) -> Choice:
     """Choose on the known points of a split."""
     start = time.perf_counter()
-    arm = ArmRun(request, Workbench(points))
-    rules = divide(request, arm.grids)
-    start_values = {path: grid.default for path, grid in arm.grids.items()}
+    grids = Settled(request.arm, points.facts).grids
+    rules = divide(request.protocol, grids)
+    start_values = {path: grid.default for path, grid in grids.items()}
     chosen = {path: start_values[path] for path in rules.validated}
     too_small = points.y is not None and np.bincount(points.y)[np.unique(points.y)].min() < SMALLEST_CLASS
     if too_small or not any(len(grid.values) > 1 for grid in rules.validated.values()):
         return Choice(chosen, not too_small, time.perf_counter() - start)
-    cv = CrossValidation.model_validate(dict(request.cv))
-    dims = arm.grids[DIMENSION].values if DIMENSION in arm.grids else None
+    cv = request.cv
+    dims = grids[DIMENSION].values if DIMENSION in grids else None
     folds = [ArmRun(request, Workbench(fold), dims) for fold in make_folds(points, cv)]
     if cv.order == "joint":
         candidates = product({path: grid.values for path, grid in rules.validated.items()})
@@ -84,7 +83,7 @@ def _best(
     for i, candidate in enumerate(candidates):
         for j, arm in enumerate(folds):
             assignment = {**start, **candidate}
-            if assignment.get(DIMENSION) is not None and assignment[DIMENSION] not in arm.dims:
+            if assignment.get(DIMENSION) is not None and assignment[DIMENSION] not in arm.settled.dims:
                 continue
             try:
                 value = compute(request.score, arm.run(assignment, [request.score]).outcome)

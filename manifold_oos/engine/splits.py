@@ -149,6 +149,12 @@ class SplitRef:
         """Whether the points themselves are drawn anew for the split."""
         return self.split.kind == "draws" or self.split.redraw
 
+    def size_facts(self, data: "DataFacts") -> Facts:
+        """What size expressions of a config refer to, without drawing the split."""
+        counts = np.array(data.class_counts) if data.class_counts else None
+        n_train = count_known(self.split, self.size, data.n, counts)
+        return Facts(self.data.label, n_train, data.n_classes, data.n_features)
+
     def points(self, data: Dataset | None) -> "Points":
         """The known and new points."""
         seeds = [int(word) for word in self.seed.generate_state(4)]

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from manifold_oos import registry
+from manifold_oos.config.model import Method
 from manifold_oos.config.values import product
 from manifold_oos.datasets.base import Dataset
 from manifold_oos.engine.arm_run import ArmRun, Request, Result
-from manifold_oos.engine.fits import Spec, Workbench, fitted
+from manifold_oos.engine.fits import Workbench, build, fitted
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.select import Choice, choose, divide
 from manifold_oos.engine.splits import DataRef, Points, SplitRef, standardized
+from manifold_oos.numerics.shared import Kept, sharing
 from manifold_oos.registry import KINDS
 
 Array = NDArray[np.floating]
@@ -59,9 +61,9 @@ class LineResult:
 def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
     """Run a trial with one BLAS thread, whatever the number of workers."""
     for request in job.requests:
-        for stage, method in request.stages.items():
-            registry.find(KINDS[stage], method["name"])  # what it imports is there when threads are limited
-    with _alone():
+        for stage, method in request.arm.methods().items():
+            registry.find(KINDS[stage], method.name)  # what it imports is there when threads are limited
+    with _alone(), sharing(_kept.get(_split_key(job.split), Kept)):
         try:
             points = _points(job.split, shared.get("data"))
             bench = Workbench(points, {key: _array(shared[key]) for key in job.batches})
@@ -72,16 +74,16 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
 
 def run_choice(split: SplitRef, request: Request, shared: Mapping[str, Any]) -> Choice:
     """Choose the parameters of an arm once for all repetitions, on the known points of one split."""
-    with _alone():
+    with _alone(), sharing(_kept.get(_split_key(split), Kept)):
         return choose(request, _points(split, shared.get("data")))
 
 
-def run_batch(data: DataRef, spec: Spec, seed: int, shared: Mapping[str, Any]) -> Array:
+def run_batch(data: DataRef, embedding: Method, seed: int, shared: Mapping[str, Any]) -> Array:
     """Embed a whole data set: what alignment and embedding errors compare with."""
     with _alone():
         whole = _dataset(data, shared.get("data"))
         X = standardized(whole.X, whole.X)[0] if whole.standardize else whole.X
-        coordinates: Array = fitted(spec.build(seed), X, whole.y).estimator.embedding_
+        coordinates: Array = fitted(build("embedding", embedding, seed), X, whole.y).estimator.embedding_
         return coordinates
 
 
@@ -110,7 +112,7 @@ def _line(request: Request, bench: Workbench) -> LineResult:
 
 def _run(request: Request, bench: Workbench) -> LineResult:
     arm = ArmRun(request, bench)
-    rules = divide(request, arm.grids)
+    rules = divide(request.protocol, arm.settled.grids)
     choice = Choice({}, True, 0.0)
     if rules.validated:
         if request.choice is not None:
@@ -195,6 +197,8 @@ class _Recent:
 
 _datasets = _Recent(3)
 _splits = _Recent(1)
+#: What the methods share on the points of the last split: trials of one split follow each other.
+_kept = _Recent(1)
 
 
 def _dataset(ref: DataRef, given: Dataset | None) -> Dataset:
@@ -204,9 +208,14 @@ def _dataset(ref: DataRef, given: Dataset | None) -> Dataset:
     return loaded
 
 
+def _split_key(ref: SplitRef) -> tuple[Any, ...]:
+    return ref.data, as_json(ref.data.options), ref.split.model_dump_json(), ref.size, ref.repetition
+
+
 def _points(ref: SplitRef, given: Dataset | None) -> Points:
-    key = (ref.data, as_json(ref.data.options), ref.split.model_dump_json(), ref.size, ref.repetition)
-    points: Points = _splits.get(key, lambda: ref.points(None if ref.drawn else _dataset(ref.data, given)))
+    points: Points = _splits.get(
+        _split_key(ref), lambda: ref.points(None if ref.drawn else _dataset(ref.data, given))
+    )
     return points
 
 

@@ -183,7 +183,7 @@ def test_dimensions_too_large_for_the_split_or_a_fold(bench, tuned):
     from manifold_oos.engine.fits import Workbench
 
     arm = ArmRun(plan.request(plan.lines[0], ()), Workbench(points_of(plan)))
-    assert arm.grids["embedding.n_components"].values == (2, 3)
+    assert arm.settled.grids["embedding.n_components"].values == (2, 3)
 
 
 def test_unlabelled_points_are_chosen_by_coordinates(bench, tuned):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from manifold_oos.config.model import Split
-from manifold_oos.engine.fits import Spec, Workbench, nearest_by_dimension
+from manifold_oos.config.model import Method, Split
+from manifold_oos.engine.fits import Workbench, build, nearest_by_dimension
 from manifold_oos.engine.splits import DataRef, SplitRef
 
 
@@ -83,7 +83,7 @@ def test_distances_of_a_split_are_computed_once(bench, monkeypatch):
     monkeypatch.setattr(splits, "squared_distances", lambda *arguments: calls.append(1) or real(*arguments))
     ref = DataRef("blobs", "fake_methods:Blobs", {})
     points = SplitRef(ref, Split(train_per_class=3), 3, 0).points(ref.load())
-    nn = Spec("classifier", "nn", {})
+    nn = Method(name="nn", parameters={})
     first, second = Workbench(points).label(nn, None).labels, Workbench(points).label(nn, None).labels
     brute = [points.y[((points.X - x) ** 2).sum(axis=1).argmin()] for x in points.X_new]
     assert first.tolist() == second.tolist() == brute
@@ -106,14 +106,14 @@ def test_the_shared_1nn_is_the_classifier_nn(bench):
     ref = DataRef("blobs", "fake_methods:Blobs", {})
     points = SplitRef(ref, Split(train_per_class=3), 3, 0).points(ref.load())
     bench_ = Workbench(points)
-    placed = bench_.place(Spec("embedding", "fake_methods:Slice", {"n_components": 4}), None_shift(), 3)
-    shared = bench_.label(Spec("classifier", "nn", {}), placed, [1, 3])
-    estimator = Spec("classifier", "nn", {}).build(0).fit(placed.known, points.y)
+    placed = bench_.place(Method(name="fake_methods:Slice", parameters={"n_components": 4}), None_shift(), 3)
+    shared = bench_.label(Method(name="nn", parameters={}), placed, [1, 3])
+    estimator = build("classifier", Method(name="nn", parameters={}), 0).fit(placed.known, points.y)
     assert shared.labels.tolist() == estimator.predict(placed.new).tolist()
 
 
 def None_shift():
-    return Spec("extender", "fake_methods:Shift", {})
+    return Method(name="fake_methods:Shift", parameters={})
 
 
 def test_random_methods_get_the_seed_of_the_split(bench, small):
@@ -121,14 +121,14 @@ def test_random_methods_get_the_seed_of_the_split(bench, small):
     first = bench.rows(bench.run(small))
     second = bench.rows(bench.run(small, out="other"), out="other")
     assert first.equals(second)
-    spec = Spec("embedding", "fake_methods:Joint", {})
-    assert spec.build(7).random_state == 7
-    assert spec.with_(random_state=3).build(7).random_state == 3
+    spec = Method(name="fake_methods:Joint", parameters={})
+    assert build("embedding", spec, 7).random_state == 7
+    assert build("embedding", spec.with_(random_state=3), 7).random_state == 3
 
 
 def test_parameters_of_one_fit_do_not_leak_into_another(bench):
     given = {"amount": 1.0, "tag": {"a": [1]}}
-    estimator = Spec("extender", "fake_methods:Shift", given).build(0)
+    estimator = build("extender", Method(name="fake_methods:Shift", parameters=given), 0)
     estimator.tag["a"].append(2)
     assert given["tag"] == {"a": [1]}
 

@@ -204,3 +204,12 @@ def test_kept_embeddings_need_no_pickle(bench, small):
         assert arrays["step_coordinates"].shape == (2, 36, 2) and arrays["step_taken"].shape == (2, 36)
     assert bench.run(small, keep_embeddings="one").computed == 0
     assert len(sorted((bench.run(small, keep_embeddings="all").folder / "embeddings").iterdir())) == 18
+
+
+def test_the_digest_of_a_source_is_text_alone(tmp_path):
+    """``ast.dump`` gave a digest for each version of Python; these bytes are the same for all."""
+    from manifold_oos.engine.keys import _code
+
+    file = tmp_path / "method.py"
+    file.write_text('"""Doc."""\n\ndef f(x):  # why\n    """Doc\n    of two lines."""\n    return f"{x} # kept"\n')
+    assert _code(file) == b'def f(x):\n    return f"{x} # kept"'

@@ -4,9 +4,12 @@ import time
 
 import numpy as np
 
+from manifold_oos.config.model import Method
 from manifold_oos.config.values import Facts
-from manifold_oos.engine.fits import Spec, Workbench
+from manifold_oos.engine.fits import Workbench, timed
 from manifold_oos.engine.splits import Points
+from manifold_oos.numerics.shared import Kept, shared, sharing
+from manifold_oos.registry import find
 
 
 def test_a_transductive_extender_works_for_the_new_points_in_fit(monkeypatch):
@@ -14,11 +17,21 @@ def test_a_transductive_extender_works_for_the_new_points_in_fit(monkeypatch):
     known, new = np.arange(16), np.arange(16, 24)
     points = Points(X[known], None, X[new], None, {}, known, new, Facts("line", 16, 0, 2), 0)
     bench = Workbench(points)
-    embedding = Spec("embedding", "ltsa", {"n_components": 1, "n_neighbors": 3})
+    embedding = Method(name="ltsa", parameters={"n_components": 1, "n_neighbors": 3})
     for name, per_point in (("gom", True), ("lle", False)):
-        extender = Spec("extender", name, {"n_neighbors": 3})
-        fit = extender.cls.fit
-        monkeypatch.setattr(extender.cls, "fit", lambda *a, _fit=fit, **k: (time.sleep(0.05), _fit(*a, **k))[1])
+        extender = Method(name=name, parameters={"n_neighbors": 3})
+        cls = find("extenders", name)
+        fit = cls.fit
+        monkeypatch.setattr(cls, "fit", lambda *a, _fit=fit, **k: (time.sleep(0.05), _fit(*a, **k))[1])
         placed = bench.place(embedding, extender, 1)
         assert (placed.seconds >= 0.05) == per_point
         assert (placed.fits["extender"].seconds >= 0.05) != per_point
+
+
+def test_shared_work_counts_for_everyone_who_uses_it():
+    def work():
+        return shared("slow", [], lambda: time.sleep(0.05))
+
+    with sharing(Kept()):
+        first, second = timed(work)[1], timed(work)[1]
+    assert first >= 0.05 and abs(first - second) < 0.02

@@ -40,11 +40,13 @@ def planned(name):
         for line in trial.lines:
             request = plan.request(line, plan.metrics)
             stages = {
-                stage: {"name": method["name"], **settle(method["parameters"], facts)}
-                for stage, method in request.stages.items()
+                stage: {"name": method.name, **settle(method.parameters, facts)}
+                for stage, method in request.arm.methods().items()
             }
-            heads[text([line.selection, request.rules, request.cv, request.score, plan.metrics])] = None
-            where = runs.setdefault(text([line.arm, line.selection, request.batch, stages]), {})
+            rules = request.protocol.rules if request.protocol else {}
+            how = [line.selection, rules, request.cv.model_dump(), request.score, plan.metrics]
+            heads[text(how)] = None
+            where = runs.setdefault(text([line.arm, line.selection, request.arm.batch, stages]), {})
             place = f"{line.dataset} {line.size:g}"
             where[place] = where.get(place, 0) + 1
     shown = [f"{arm} at {', '.join(f'{place} ×{n}' for place, n in where.items())}" for arm, where in runs.items()]
