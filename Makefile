@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs check reproduce reproduce-full clean
+.PHONY: demo test lint docs check chaos reproduce reproduce-full clean
 
 demo: $(VENV)/.installed
 	$(BIN)/moos run configs/quickstart.yaml
@@ -21,6 +21,10 @@ docs: $(VENV)/.dev
 
 check: $(VENV)/.installed
 	$(BIN)/moos check
+
+# A hundred random kills of driver, workers and group, each resumed and compared; about an hour.
+chaos: $(VENV)/.dev
+	MOOS_CHAOS=100 $(BIN)/python -m pytest tests/chaos
 
 # The papers' tables and figures that the data allow, with few repetitions; then docs/reproduction.md.
 reproduce: $(VENV)/.installed

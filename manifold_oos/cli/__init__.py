@@ -21,6 +21,7 @@ COMMANDS = {
     "new": "own_data:new",
     "embed": "own_data:embed",
     "data": "data:data",
+    "store": "store:store",
 }
 
 

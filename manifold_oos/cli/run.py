@@ -102,7 +102,7 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
         click.echo(f"archived what was there in {summary.archived}", err=True)
     if summary.interrupted:
         click.echo(f"interrupted; every finished trial is stored. To resume: {again}", err=True)
-        return 130
+        return 128 + summary.interrupted
     files = _show(experiment, summary, options, as_json)
     for label, reason in summary.plan.absent.items():
         click.echo(f"{label}: data absent: {reason}", err=True)

@@ -2,8 +2,11 @@
 
 import os
 import queue
+import shutil
 import signal
+import sys
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -29,6 +32,11 @@ CONNECT_SECONDS = 15
 #: How long to wait for a worker of it, and how often to send data that a dying worker did not take.
 WORKER_SECONDS = 120
 SCATTER_TRIES = 5
+#: After so long without work a worker ends; how often it looks whether its driver is still there.
+IDLE_SECONDS = 300
+WATCH_SECONDS = 0.5
+#: Temporary folders are named after this and the number of the process.
+FOLDER = "moos-"
 
 
 class LostWorkerError(RuntimeError):
@@ -78,7 +86,8 @@ class LocalProcesses:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._pool: Any = None
-        self._folder = tempfile.TemporaryDirectory(prefix="moos-")
+        sweep_folders()
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-")
         self._files = 0
 
     def share(self, value: Any) -> Any:
@@ -126,7 +135,13 @@ class LocalProcesses:
             from joblib.externals.loky import ProcessPoolExecutor
 
             environment = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            self._pool = ProcessPoolExecutor(self.workers, env=environment, initializer=_ignore_interrupts)
+            self._pool = ProcessPoolExecutor(
+                self.workers,
+                timeout=IDLE_SECONDS,
+                env=environment,
+                initializer=_begin_worker,
+                initargs=(os.getpid(),),
+            )
         return self._pool
 
     def close(self) -> None:
@@ -160,7 +175,7 @@ class DaskCluster:
         self._cluster: Any = None
         if address == "local":
             self._cluster = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
             )
             address = self._cluster.scheduler_address
         try:
@@ -232,9 +247,43 @@ class DaskCluster:
                 self._cluster.close(timeout=5)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches the whole process group; only the parent answers it."""
+def _begin_worker(driver: int) -> None:
+    """Only the driver answers Ctrl-C, which reaches the whole group; a worker ends when its driver does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
+
+
+def _end_with(driver: int) -> None:
+    if sys.platform == "win32":
+        import ctypes
+
+        handle = ctypes.windll.kernel32.OpenProcess(0x00100000, False, driver)  # SYNCHRONIZE
+        ctypes.windll.kernel32.WaitForSingleObject(handle, -1)
+    else:
+        while os.getppid() == driver:  # an orphan has another parent
+            time.sleep(WATCH_SECONDS)
+    os._exit(1)
+
+
+def sweep_folders() -> None:
+    """Remove the temporary folders of drivers that were killed and could not do it themselves."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        number = folder.name.removeprefix(FOLDER).split("-")[0]
+        if number.isdigit() and not _alive(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    """Whether a process is there; on Windows, where asking may end it, it is taken to be."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def cores() -> int:

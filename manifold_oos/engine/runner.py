@@ -3,8 +3,11 @@
 import hashlib
 import json
 import re
+import signal
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +21,12 @@ from manifold_oos.config.values import grids_of
 from manifold_oos.engine.arm_run import Request
 from manifold_oos.engine.executors import Call, Executor, make_executor
 from manifold_oos.engine.keys import as_json
-from manifold_oos.engine.lock import locked
 from manifold_oos.engine.plan import Line, Plan, Trial, make_plan
 from manifold_oos.engine.progress import Progress
 from manifold_oos.engine.select import Choice, divide
 from manifold_oos.engine.splits import SplitRef
 from manifold_oos.engine.store import Store
+from manifold_oos.engine.store_file import locked
 from manifold_oos.engine.trial import Job, LineResult, run_batch, run_choice, run_job
 from manifold_oos.metrics import METRICS
 
@@ -110,6 +113,27 @@ def cost_key(plan: Plan, line: Line) -> str:
     return hashlib.sha256(as_json(parts).encode()).hexdigest()[:16]
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: a clean stop, as for Ctrl-C."""
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM stops a run as Ctrl-C does; only the main thread may ask for that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @dataclass
 class RunSummary:
     """What a run did."""
@@ -121,7 +145,7 @@ class RunSummary:
     reused: int = 0
     failed: list[tuple[Line, str]] = field(default_factory=list)
     seconds: float = 0.0
-    interrupted: bool = False
+    interrupted: int = 0  # the signal that stopped it
     archived: Path | None = None
 
 
@@ -181,7 +205,7 @@ def run_experiment(
     where = None if data_dir is None else str(Path(data_dir).resolve())
     plan = make_plan(experiment, data_dir=where, offline=offline, skip_missing=skip_missing)
     summary = RunSummary(plan, folder)
-    with locked(folder, experiment.name), Store(root) as store:
+    with locked(folder, experiment.name), Store(root) as store, _stoppable():
         if fresh:
             summary.archived = archive(store, plan, folder)
         store.remember(plan)
@@ -196,8 +220,8 @@ def run_experiment(
                     _Run(plan, store, executor, folder, progress, summary, fail_fast, fresh).run(work)
                 finally:
                     executor.close()
-        except KeyboardInterrupt:
-            summary.interrupted = True
+        except KeyboardInterrupt as stop:
+            summary.interrupted = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
         finally:
             progress.close()
     summary.seconds = time.monotonic() - started

@@ -1,11 +1,9 @@
-"""The long-form rows of an experiment: what each column holds, and the choice of the best grid point among them."""
+"""Keeps the numbers of all experiments of a results folder in one SQLite file, a transaction per trial."""
 
 import io
 import json
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from operator import itemgetter
 from pathlib import Path
@@ -17,8 +15,8 @@ import pandas as pd
 from manifold_oos.engine.keys import as_json, facts_key
 from manifold_oos.engine.plan import Line, Plan
 from manifold_oos.engine.splits import DataFacts
+from manifold_oos.engine.store_file import FILE, StoreFile, guarded
 from manifold_oos.engine.trial import LineResult
-from manifold_oos.errors import MoosError
 from manifold_oos.metrics import METRICS
 
 #: Column, pandas dtype, meaning.
@@ -64,79 +62,18 @@ def make_frame(records: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     return frame.astype({name: dtype for name, (dtype, _) in COLUMNS.items()})
 
 
-FILE = "store.sqlite"
-SCHEMA = """
-create table if not exists rows (line text not null, n_components integer, step integer, candidate text not null,
-  metric text not null, value real, n_train integer, n_test integer, chosen text, tuned integer, fitted text,
-  warnings text);
-create index if not exists rows_line on rows (line);
-create table if not exists done (line text not null, what text not null, primary key (line, what)) without rowid;
-create table if not exists costs (what text not null, seconds real not null);
-create table if not exists failures (line text primary key, message text, file text, time real) without rowid;
-create table if not exists predictions (line text not null, n_components integer, candidate text, arrays blob);
-create index if not exists predictions_line on predictions (line);
-create table if not exists choices (key text primary key, value text not null) without rowid;
-create table if not exists datasets (key text primary key, facts text not null) without rowid;
-"""
 #: The columns of a row beside those that its line has.
 VALUES = [name for name in COLUMNS if name not in ("arm", "dataset", "size", "repetition", "selection")]
 _values = itemgetter(*VALUES)
 TIMES = tuple(name for name, metric in METRICS.items() if metric.needs == "time")
 
 
-class Store:
-    """The rows of every experiment below a results root."""
-
-    def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
-        self._connection: sqlite3.Connection | None = None
-
-    @property
-    def path(self) -> Path:
-        """The SQLite file."""
-        return self.root / FILE
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """Open on first use; write-ahead log, so that readers and a writer do not wait for each other."""
-        if self._connection is None:
-            self.root.mkdir(parents=True, exist_ok=True)
-            try:
-                self._connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-                self._connection.execute("pragma journal_mode = wal")
-                self._connection.execute("pragma synchronous = normal")
-                self._connection.execute("pragma wal_autocheckpoint = 4000")
-                self._connection.executescript(SCHEMA)
-            except sqlite3.DatabaseError as error:
-                raise MoosError(f"{self.path}: not a store of results ({error}); move it away") from error
-        return self._connection
-
-    def close(self) -> None:
-        """Close the file; it opens again on use."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def __enter__(self) -> "Store":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing."""
-        connection = self.connection
-        connection.execute("begin immediate")
-        try:
-            yield connection
-        except BaseException:
-            connection.execute("rollback")
-            raise
-        connection.execute("commit")
+class Store(StoreFile):
+    """The rows of every experiment below a results root, which is made when something is written."""
 
     # What a run writes.
 
+    @guarded
     def add(
         self,
         results: Iterable[LineResult],
@@ -144,7 +81,7 @@ class Store:
         costs: Mapping[str, str],
         files: Mapping[str, str] | None = None,
     ) -> None:
-        """Store what a trial gave, in one transaction."""
+        """Store what a trial gave, in one transaction; a file that is gone is noticed after it."""
         results = list(results)
         good = [result for result in results if not result.error]
         failed = [
@@ -169,7 +106,9 @@ class Store:
             connection.executemany(
                 "insert into costs values (?, ?)", [(costs[result.key], result.seconds) for result in good]
             )
+        self.check_present()
 
+    @guarded
     def remember(self, plan: Plan) -> None:
         """Keep the facts of a plan's data sets, so that views need no data."""
         with self.transaction() as connection:
@@ -177,6 +116,7 @@ class Store:
                 values = (facts_key(plan.refs[label]), facts_json(facts))
                 connection.execute("insert or replace into datasets values (?, ?)", values)
 
+    @guarded
     def put_choice(self, key: str, value: str) -> None:
         """Keep what was chosen once for an experiment, as JSON."""
         with self.transaction() as connection:
@@ -184,6 +124,7 @@ class Store:
 
     # What a run asks.
 
+    @guarded
     def done(self, lines: Iterable[Line]) -> dict[str, set[str]]:
         """What is there of each line: metrics, ``predictions``, ``embedding``."""
         found: dict[str, set[str]] = {}
@@ -191,16 +132,19 @@ class Store:
             found.setdefault(line, set()).add(what)
         return found
 
+    @guarded
     def choice(self, key: str) -> str | None:
         """What was chosen before, as JSON."""
         row = self.connection.execute("select value from choices where key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
+    @guarded
     def cost(self, what: str) -> float | None:
         """Mean seconds of lines of a kind, None where none was run."""
         row = self.connection.execute("select avg(seconds) from costs where what = ?", (what,)).fetchone()
         return None if row is None or row[0] is None else float(row[0])
 
+    @guarded
     def facts(self) -> dict[str, DataFacts]:
         """Facts of every data set that was ever run here, for :func:`make_plan`."""
         rows = self.connection.execute("select key, facts from datasets").fetchall()
@@ -208,14 +152,17 @@ class Store:
 
     # What views read.
 
+    @guarded
     def rows(self, plan: Plan) -> pd.DataFrame:
         """The numbers of a plan in the order of the config; columns in :data:`rows.COLUMNS`."""
         return self._frame(plan, plan.metrics)
 
+    @guarded
     def timings(self, plan: Plan) -> pd.DataFrame:
         """The times of a plan: fit_seconds, milliseconds_per_sample, select_seconds; the columns of the rows."""
         return self._frame(plan, TIMES)
 
+    @guarded
     def failures(self, plan: Plan) -> pd.DataFrame:
         """The lines that failed: arm, dataset, size, repetition, selection, message, file (of the traceback)."""
         lines = self._lines(plan)
@@ -230,6 +177,7 @@ class Store:
         columns = ["arm", "dataset", "size", "repetition", "selection", "message", "file"]
         return pd.DataFrame.from_records(records, columns=columns)
 
+    @guarded
     def predictions(self, plan: Plan) -> pd.DataFrame:
         """Per-sample labels that were kept: one row per new point, ``sample`` its index in the data set."""
         lines = self._lines(plan)
@@ -254,6 +202,7 @@ class Store:
         columns = [*first, "sample", "truth", "predicted"]
         return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
+    @guarded
     def archive(self, plan: Plan, target: Path) -> int:
         """Move everything of a plan's lines to another store; nothing is lost, other experiments keep theirs."""
         keys = sorted({line.key for line in plan.lines} & set(self.done(plan.lines)))

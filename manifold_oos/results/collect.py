@@ -14,7 +14,8 @@ from manifold_oos.config.model import Data, Experiment
 from manifold_oos.engine.plan import Plan, make_plan
 from manifold_oos.engine.replay import kept_coordinates
 from manifold_oos.engine.splits import DataFacts
-from manifold_oos.engine.store import FILE, Store
+from manifold_oos.engine.store import Store
+from manifold_oos.engine.store_file import FILE
 from manifold_oos.errors import ConfigError
 from manifold_oos.results.cells import make_cells
 from manifold_oos.results.claims import ClaimResult, judge_claims

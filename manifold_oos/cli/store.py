@@ -1,0 +1,43 @@
+"""``moos store``: look at, mend and shrink the file that has all numbers of a results folder."""
+
+import click
+
+out_option = click.option(
+    "--out", default="results", show_default=True, type=click.Path(), help="The results folder."
+)
+
+
+@click.group()
+def store() -> None:
+    """The file that keeps every number of a results folder: check, repair, compact."""
+
+
+@store.command()
+@out_option
+def check(out: str) -> None:
+    """Say whether the store can be read whole, and what is in it; exit code 2 where it is damaged."""
+    from manifold_oos.engine.store import Store
+
+    with Store(out) as opened:
+        for line in opened.examine():
+            click.echo(line)
+
+
+@store.command()
+@out_option
+def repair(out: str) -> None:
+    """Copy what can be read of a damaged store to a new one; the damaged file is kept beside it."""
+    from manifold_oos.engine.store import Store
+
+    click.echo(Store(out).repair())
+
+
+@store.command()
+@out_option
+def compact(out: str) -> None:
+    """Give back the space that rows no longer use."""
+    from manifold_oos.engine.store import Store
+
+    with Store(out) as opened:
+        before, after = opened.compact()
+    click.echo(f"{opened.path}: {before / 2**20:.1f} MiB before, {after / 2**20:.1f} MiB now")

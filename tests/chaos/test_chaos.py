@@ -1,0 +1,225 @@
+"""Kills, full disks and lost files: the same bytes afterwards, nothing doubled, no process or folder left behind.
+
+``MOOS_CHAOS=100`` (``make chaos``) is the long form; CI runs a few of each.
+"""
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from manifold_oos.engine.store import Store
+from manifold_oos.errors import MoosError
+
+ROUNDS = int(os.environ.get("MOOS_CHAOS", "4"))
+RUN = [sys.executable, "-m", "manifold_oos", "run", "mine.yaml", "--workers", "2", "--out"]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+
+@pytest.fixture
+def slow(small):
+    """Trials of some 50 ms, so that a kill meets one."""
+    small["arms"]["slow"] = {
+        "embedding": "fake_methods:Slow",
+        "extender": "fake_methods:Shift",
+        "classifier": "fake_methods:NN",
+    }
+    return small
+
+
+def rows(root):
+    """Every stored number in a fixed order, without times."""
+    with sqlite3.connect(Path(root) / "store.sqlite") as connection:
+        times = "('fit_seconds', 'select_seconds', 'milliseconds_per_sample')"
+        query = f"select line, n_components, step, candidate, metric, value from rows where metric not in {times}"
+        return sorted(connection.execute(query).fetchall(), key=repr)
+
+
+def children(process):
+    """All processes below one, by /proc; empty where there is none."""
+    found, waiting = [], [process]
+    while waiting:
+        task = Path(f"/proc/{waiting.pop()}/task")
+        for file in task.glob("*/children") if task.exists() else ():
+            below = [int(number) for number in file.read_text().split()]
+            found += below
+            waiting += below
+    return found
+
+
+def alive(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def gone(processes, seconds=10.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and any(map(alive, processes)):
+        time.sleep(0.05)
+    return not any(map(alive, processes))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes through /proc")
+def test_kills_of_driver_worker_and_group(bench, slow):
+    bench.write(slow)
+    assert subprocess.run([*RUN, "whole"], check=False, capture_output=True).returncode == 0
+    whole = rows("whole")
+    chance = random.Random(7)
+    for number in range(ROUNDS):
+        shutil.rmtree("killed", ignore_errors=True)
+        for attempt in range(60):
+            process = subprocess.Popen([*RUN, "killed"], stderr=subprocess.PIPE, start_new_session=True, text=True)
+            who = ("driver", "worker", "group", "term")[(number + attempt) % 4]
+            time.sleep(chance.uniform(0.8, 3.0))
+            below = children(process.pid)
+            if process.poll() is None:
+                if who == "driver":
+                    process.kill()
+                elif who == "group":
+                    os.killpg(process.pid, signal.SIGKILL)
+                elif who == "term":
+                    process.terminate()
+                elif below:
+                    os.kill(chance.choice(below), signal.SIGKILL)
+            _, errors = process.communicate(timeout=120)
+            assert gone(below), f"{who}: processes left behind"
+            assert "Traceback" not in errors, errors
+            if who == "term" and process.returncode not in (0, 143):
+                assert process.returncode == -signal.SIGTERM  # it came before the run began
+            if process.returncode == 143:
+                assert "To resume" in errors
+            if process.returncode == 0:
+                break
+        assert rows("killed") == whole
+        with Store("killed") as store:
+            assert store.connection.execute("pragma integrity_check").fetchone()[0] == "ok"
+    # Folders of killed drivers are swept by the next one that starts.
+    left = [path for path in Path(tempfile.gettempdir()).glob("moos-*") if path.name[5:].split("-")[0].isdigit()]
+    assert all(alive(int(path.name[5:].split("-")[0])) for path in left), left
+
+
+def test_store_removed_during_a_run(bench, slow):
+    bench.write(slow)
+    process = subprocess.Popen([*RUN, "out"], stderr=subprocess.PIPE, text=True)
+    store = Path("out/store.sqlite")
+    while process.poll() is None:
+        time.sleep(0.05)
+        if store.exists():
+            with sqlite3.connect(store) as connection:
+                done = connection.execute("select count(*) from sqlite_master where name = 'done'").fetchone()[0]
+                if done and connection.execute("select count(*) from done").fetchone()[0] > 3:
+                    store.unlink()
+                    break
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2 and "removed or replaced during the run" in errors and "Traceback" not in errors
+    (rescue,) = Path("out").glob("rescue-*.sqlite")
+    with sqlite3.connect(rescue) as connection:
+        assert connection.execute("select count(*) from done").fetchone()[0] > 3
+    rescue.rename(store)
+    again = subprocess.run([*RUN, "out"], check=False, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.parametrize("size", ["64k", "160k"])
+def test_full_disk(bench, slow, size):
+    bench.write(slow)
+    disk = bench.folder / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], check=False).returncode:
+        pytest.skip("no tmpfs here")
+    try:
+        result = subprocess.run([*RUN, str(disk / "out")], check=False, capture_output=True, text=True)
+        assert result.returncode == 2 and "Traceback" not in result.stderr, result.stderr
+        assert "disk is full" in result.stderr or "No space left" in result.stderr, result.stderr
+        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        result = subprocess.run([*RUN, str(disk / "out")], check=False, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting needs root")
+def test_results_on_a_disk_that_cannot_be_written_are_shown(bench, slow):
+    bench.write(slow)
+    disk = bench.folder / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", disk], check=False).returncode:
+        pytest.skip("no tmpfs here")
+    try:
+        assert subprocess.run([*RUN, str(disk / "out")], check=False, capture_output=True).returncode == 0
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        with Store(disk / "out") as store:
+            assert store.connection.execute("select count(*) from rows").fetchone()[0] > 10
+            with pytest.raises(MoosError, match="cannot be written"):
+                store.put_choice("a", "b")
+        result = subprocess.run([*RUN, str(disk / "out"), "--fresh"], check=False, capture_output=True, text=True)
+        assert result.returncode == 2 and "Traceback" not in result.stderr, result.stderr
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.fixture
+def stored(bench, small):
+    bench.run(small)
+    return bench.folder / "results" / "store.sqlite"
+
+
+def test_a_damaged_store_is_told_and_repaired(stored, bench, small):
+    with sqlite3.connect(stored) as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+    before = rows("results")
+    data = bytearray(stored.read_bytes())
+    page = 4096
+    for number in range(len(data) // page - 2, len(data) // page):
+        data[number * page : (number + 1) * page] = os.urandom(page)
+    stored.write_bytes(data)
+    command = [sys.executable, "-m", "manifold_oos", "store"]
+    checked = subprocess.run([*command, "check"], check=False, capture_output=True, text=True)
+    assert checked.returncode == 2 and "moos store repair" in checked.stderr and "Traceback" not in checked.stderr
+    mended = subprocess.run([*command, "repair"], check=False, capture_output=True, text=True)
+    assert mended.returncode == 0, mended.stderr
+    assert subprocess.run([*command, "check"], check=False, capture_output=True).returncode == 0
+    assert list(stored.parent.glob("store.sqlite.damaged-*"))
+    bench.run(small)
+    assert rows("results") == before
+
+
+def test_a_newer_store_and_a_foreign_one(stored, bench, small):
+    with sqlite3.connect(stored) as connection:
+        connection.execute("pragma user_version = 99")
+    with pytest.raises(MoosError, match="newer version"):
+        bench.run(small)
+    with sqlite3.connect(stored) as connection:
+        connection.execute("pragma user_version = 2")
+        connection.execute("alter table rows rename column value to worth")
+    with pytest.raises(MoosError, match="tables are not those of version"), Store("results") as store:
+        store.rows(bench.run(small).plan)
+
+
+def test_an_older_store_is_brought_up(stored, bench, small):
+    with sqlite3.connect(stored) as connection:
+        connection.execute("pragma user_version = 0")
+    assert bench.run(small).computed == 0
+    with sqlite3.connect(stored) as connection:
+        assert connection.execute("pragma user_version").fetchone()[0] == 2
+
+
+def test_compact(stored):
+    with sqlite3.connect(stored) as connection:
+        connection.executemany("insert into choices values (?, ?)", [(str(i), "x" * 1000) for i in range(2000)])
+        connection.execute("delete from choices")
+    with Store("results") as store:
+        before, after = store.compact()
+    assert after < before / 2 and rows("results")
