@@ -7,36 +7,42 @@ from collections.abc import Sequence
 import click
 
 from manifold_oos import __version__
-from manifold_oos.errors import MoosError
+from manifold_oos.errors import ConfigError, MoosError, nearest
 
+#: Where each command lives and what it does, in the order of a first day's use.
 COMMANDS = {
-    "run": "run:run",
-    "sweep": "run:sweep",
-    "check": "views:check",
-    "table": "views:table",
-    "plot": "views:plot",
-    "report": "report:report",
-    "list": "listing:list_",
-    "describe": "listing:describe",
-    "new": "own_data:new",
-    "embed": "own_data:embed",
-    "data": "data:data",
-    "store": "store:store",
+    "run": ("run:run", "Run experiments; what is already stored is not computed again."),
+    "sweep": ("run:sweep", "Vary one parameter of a config: a table and a curve."),
+    "check": ("views:check", "Compute the reference tables again; a number that changed is exit code 3."),
+    "table": ("views:table", "Write and print the tables of an experiment from the store."),
+    "plot": ("views:plot", "Draw the figures of an experiment from the store."),
+    "report": ("report:report", "One HTML page that needs no network."),
+    "list": ("listing:list_", "List what there is."),
+    "describe": ("listing:describe", "Say what a method or a data set does, with its parameters."),
+    "new": ("own_data:new", "Write a config for your own images or features."),
+    "embed": ("own_data:embed", "Give coordinates and labels to new points of your own."),
+    "data": ("data:data", "Find, get, verify and show data sets."),
+    "store": ("store:store", "Check, repair and compact the file that keeps the numbers."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are asked for, so that ``moos --version`` is quick."""
+    """A group whose commands are imported when they are asked for, so that ``moos --help`` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Commands in the order of a first day's use."""
         return list(COMMANDS)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What each command does, without importing it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module that defines a command."""
         if cmd_name not in COMMANDS:
-            return None
-        module, attribute = COMMANDS[cmd_name].split(":")
+            raise ConfigError(f"{cmd_name}: no such command; {nearest(cmd_name, COMMANDS)} (moos --help)")
+        module, attribute = COMMANDS[cmd_name][0].split(":")
         command: click.Command = getattr(importlib.import_module(f"manifold_oos.cli.{module}"), attribute)
         return command
 

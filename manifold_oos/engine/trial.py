@@ -68,8 +68,17 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
             points = _points(job.split, shared.get("data"))
             bench = Workbench(points, {key: _array(shared[key]) for key in job.batches})
         except Exception as error:
-            return [_failure(request, error, 0.0) for request in job.requests]
-        return [_line(request, bench) for request in job.requests]
+            return [_failure(request, error) for request in job.requests]
+        results = []
+        for request in job.requests:
+            start = time.perf_counter()
+            try:
+                result = run_line(request, bench)
+            except Exception as error:
+                result = _failure(request, error)
+            result.seconds = time.perf_counter() - start
+            results.append(result)
+        return results
 
 
 def run_choice(split: SplitRef, request: Request, shared: Mapping[str, Any]) -> Choice:
@@ -100,17 +109,8 @@ def _controller(modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _line(request: Request, bench: Workbench) -> LineResult:
-    start = time.perf_counter()
-    try:
-        result = _run(request, bench)
-    except Exception as error:
-        return _failure(request, error, time.perf_counter() - start)
-    result.seconds = time.perf_counter() - start
-    return result
-
-
-def _run(request: Request, bench: Workbench) -> LineResult:
+def run_line(request: Request, bench: Workbench) -> LineResult:
+    """One arm on one split: choose on the known points, then run and measure every candidate that is left."""
     arm = ArmRun(request, bench)
     rules = divide(request.protocol, arm.settled.grids)
     choice = Choice({}, True, 0.0)
@@ -172,10 +172,9 @@ def coordinates(result: Result, points: Points, assignment: Mapping[str, Any]) -
     return {name: np.asarray(value) for name, value in arrays.items() if value is not None}
 
 
-def _failure(request: Request, error: Exception, seconds: float) -> LineResult:
+def _failure(request: Request, error: Exception) -> LineResult:
     text = "".join(traceback.format_exception(error))
-    message = f"{type(error).__name__}: {error}".splitlines()[0]
-    return LineResult(request.key, seconds=seconds, error=message, traceback=text)
+    return LineResult(request.key, error=f"{type(error).__name__}: {error}".splitlines()[0], traceback=text)
 
 
 class _Recent:

@@ -41,6 +41,21 @@ def test_every_entry_has_a_line(kind):
     assert all(line.startswith(name) for line, name in zip(lines, entries, strict=True))
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["nonsense"]])
+def test_first_words_import_nothing_heavy(arguments):
+    code = f"import sys; from manifold_oos.cli import main\ntry: main({arguments})\nexcept SystemExit: pass\n"
+    code += "sys.exit(' '.join({'numpy', 'sklearn', 'pydantic', 'matplotlib', 'rich'} & set(sys.modules)) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_misspelt_command_names_the_nearest():
+    done = subprocess.run(
+        [sys.executable, "-m", "manifold_oos", "rum"], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 2 and 'did you mean "run"' in done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_every_command_teaches(command):
     result = call(command, "--help")
