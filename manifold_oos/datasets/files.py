@@ -5,12 +5,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.datasets import limits
 from manifold_oos.datasets.base import Listing, Loader, Raw
 from manifold_oos.datasets.cache import cache_dir
 from manifold_oos.datasets.images import decode, stack
@@ -220,13 +222,19 @@ def pictures(
 
     result: list[Picture] = []
     seen: dict[tuple[str, ...], str] = {}
+    total = 0
     for member, data in source.read(lambda name: tokens(name) is not None):
         found = tokens(member) or {}
         key = tuple(found.values())
+        if any(len(digits) > limits.DIGITS for token in key for digits in re.findall(r"\d+", token)):
+            raise DataError(f"{source.where(member)}: a number of more than {limits.DIGITS} digits")
         if key in seen:
             raise DataError(f"{source.where(member)}: the same image as {seen[key]}; keep one of the two")
         seen[key] = member
         result.append(Picture(member, found, decode(data, source.where(member))))
+        total += result[-1].pixels.nbytes
+        if total > limits.PIXEL_BYTES:
+            raise DataError(f"{source.where(member)}: more than {limits.PIXEL_BYTES} bytes of pixels up to here")
     if not result:
         raise DataError(f"{source.path}: no image whose name is like {pattern}")
     return sorted(result, key=lambda picture: [natural_key(token) for token in picture.tokens.values()])
@@ -267,11 +275,11 @@ def labelled(
         With classes in natural order.
     """
     keys = sorted({image.tokens[group] for image in images}, key=natural_key)
-    if all(key.isdigit() for key in keys):
-        numbers = [int(key) for key in keys]
-        missing = sorted(set(range(min(numbers[0], 1), numbers[-1])) - set(numbers) - set(absent))
-        if missing:
-            raise DataError(f"{source.path}: labels with gaps, class {missing[0]} of {keys[-1]} is missing")
+    if all(key.isdecimal() for key in keys):
+        known = {*map(int, keys), *absent}
+        missing = next(n for n in count(min(int(keys[0]), 1)) if n not in known)
+        if missing < int(keys[-1]):
+            raise DataError(f"{source.path}: labels with gaps, class {missing} of {keys[-1]} is missing")
     index = {key: position for position, key in enumerate(keys)}
     return Raw(
         stack([image.pixels for image in images], [image.member for image in images], source.path),
