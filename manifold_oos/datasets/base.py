@@ -291,7 +291,7 @@ class Loader(ABC):
             raise ConfigError(f"{self.name}: classes and per_class need labels, and this set has none")
 
         def make() -> Array:
-            return features(raw.values if len(index) == len(raw.values) else raw.values[index], step)
+            return features(raw.values if len(index) == len(raw.values) else raw.values[index], step, self.name)
 
         if self.cached:
             X = arrays.array({"fingerprint": fingerprint, "step": step, "code": _code(type(self))}, make)

@@ -48,7 +48,7 @@ def texts(file: Path, count: int, key: str | int | None = None) -> list[str]:
 def as_texts(values: NDArray, where: str) -> list[str]:
     """Labels or names as text: whole numbers without a decimal point, or text."""
     if values.dtype.kind == "f":
-        broken = np.flatnonzero(~np.isfinite(values) | (values != np.round(values)))
+        broken = np.flatnonzero(~(np.abs(values) < 2**53) | (values != np.round(values)))
         if len(broken):
             raise DataError(
                 f"{where}, row {broken[0]} (from 0): {values[broken[0]]} is no label; use whole numbers"

@@ -60,13 +60,21 @@ def own_path(path: str | Path) -> Path:
         raise DataError(f"{path}: no such home folder") from error
 
 
+def listed(faults: Sequence[str], more: str, count: int | None = None) -> DataError:
+    """One error for several faults, a line each; of ``count`` the first few, and then what to do."""
+    hidden = (count or len(faults)) - limits.SHOWN
+    if len(faults) == 1 and hidden < 0:
+        return DataError(faults[0])
+    rest = [f"{more} ({hidden} more)" if hidden > 0 else more]
+    return DataError("\n".join([*faults[: limits.SHOWN], *rest]))
+
+
 @contextmanager
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     """A zip archive, refused before its list of members is read if that is too large."""
-    with path.open("rb", buffering=0) as raw, _Sips(cast("io.FileIO", raw)) as file:
-        with zipfile.ZipFile(file) as archive:
-            file.most = None
-            yield archive
+    with _Sips(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
+        file.most = None
+        yield archive
 
 
 class _Sips(io.BufferedReader):

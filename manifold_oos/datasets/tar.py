@@ -1,4 +1,4 @@
-"""Reads a tar stream from untrusted hands: Python's reader takes the memory that a header claims before it looks."""
+"""Reads untrusted tar streams: Python's reader takes the memory that a header claims before it looks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
