@@ -56,6 +56,8 @@ class Dataset:
         A caveat to show wherever results on this set are shown; mostly empty.
     standardize : bool
         ``normalize="standard"`` was asked for: mean and scale are to be fitted on each split's training part.
+    feature_names : tuple of str
+        Names of the columns that were read, before any projection; empty where they have none.
     """
 
     X: Array
@@ -69,6 +71,7 @@ class Dataset:
     fingerprint: str
     note: str = ""
     standardize: bool = False
+    feature_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.X)
@@ -97,6 +100,8 @@ class Raw:
         True coordinates, one number per sample each; see :class:`Dataset` for the keys.
     note : str
         A caveat about what was read; the loader's own ``note`` when empty.
+    feature_names : sequence of str
+        One per column of rows, or none.
     """
 
     values: NDArray
@@ -105,6 +110,7 @@ class Raw:
     names: Sequence[str] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    feature_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         n = len(self.values)
@@ -124,6 +130,7 @@ class Raw:
             object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "names", tuple(self.names) or tuple(str(i) for i in range(n)))
         object.__setattr__(self, "class_names", tuple(self.class_names))
+        object.__setattr__(self, "feature_names", tuple(self.feature_names))
         parameters = {key: np.asarray(value, dtype=np.float64) for key, value in self.parameters.items()}
         object.__setattr__(self, "parameters", parameters)
         if len(self.names) != n or any(column.shape != (n,) for column in parameters.values()):
@@ -310,6 +317,7 @@ class Loader(ABC):
             fingerprint=fingerprint,
             note=raw.note or self.note,
             standardize=step["normalize"] == "standard",
+            feature_names=tuple(raw.feature_names),
         )
 
     def _raw(self, variant: str, full: Mapping[str, Any]) -> tuple[Raw, str]:
@@ -327,6 +335,7 @@ class Loader(ABC):
                 "names": list(raw.names),
                 "parameters": {key: value.tolist() for key, value in raw.parameters.items()},
                 "note": raw.note,
+                "feature_names": list(raw.feature_names),
                 "fingerprint": raw.fingerprint(),
             }
             return raw.values, meta

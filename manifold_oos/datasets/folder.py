@@ -119,7 +119,9 @@ class Folder(Loader):
             names.append(name)
             pictures.append(picture[0])
         if bad and not (skip_bad and names):
-            raise listed(bad, f"{source.path}: bad images; mend or remove them, or give skip_bad: true")
+            short = [line.removeprefix(f"{source.path}: ") for line in bad[: limits.SHOWN]]
+            hint = f" ({len(bad)} bad images; mend or remove them, or give skip_bad: true)" if len(bad) > 1 else ""
+            raise listed(f"{source.path}: ", short, len(bad), hint)
         if not names:
             raise DataError(f"{source.path}: no images in it (read are {', '.join(sorted(SUFFIXES))})")
         label_of = _labels(source, names, pattern) if labelled else dict.fromkeys(names, "")

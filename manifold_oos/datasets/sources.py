@@ -60,13 +60,10 @@ def own_path(path: str | Path) -> Path:
         raise DataError(f"{path}: no such home folder") from error
 
 
-def listed(faults: Sequence[str], more: str, count: int | None = None) -> DataError:
-    """One error for several faults, a line each; of ``count`` the first few, and then what to do."""
-    hidden = (count or len(faults)) - limits.SHOWN
-    if len(faults) == 1 and hidden < 0:
-        return DataError(faults[0])
-    rest = [f"{more} ({hidden} more)" if hidden > 0 else more]
-    return DataError("\n".join([*faults[: limits.SHOWN], *rest]))
+def listed(place: str, faults: Sequence[str], count: int, hint: str = "") -> DataError:
+    """One line for all faults of a place: the first few, how many more there are, and what to do."""
+    shown = [*faults[: limits.SHOWN], *([f"and {count - limits.SHOWN} more"] if count > limits.SHOWN else [])]
+    return DataError(f"{place}{'; '.join(shown)}{hint}")
 
 
 @contextmanager
