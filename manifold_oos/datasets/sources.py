@@ -183,9 +183,7 @@ class TarSource(Source):
         times, least = limits.EXPANSION
         most = max(least, times * self.path.stat().st_size)
         with gzip.open(self.path) if gzipped else self.path.open("rb") as stream:
-            for count, entry in enumerate(tar.entries(cast("IO[bytes]", stream), most)):
-                if count > limits.ENTRIES:
-                    raise DataError(f"{self.path}: more than {limits.ENTRIES} members")
+            for entry in tar.entries(cast("IO[bytes]", stream), most):
                 if entry.is_file:
                     yield entry.name, entry.size, entry.content
                 elif not entry.is_folder and wanted(entry.name):

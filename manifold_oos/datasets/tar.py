@@ -7,8 +7,10 @@ from tarfile import (
     BLOCKSIZE,
     GNUTYPE_LONGLINK,
     GNUTYPE_LONGNAME,
+    GNUTYPE_SPARSE,
     NUL,
     SOLARIS_XHDTYPE,
+    SUPPORTED_TYPES,
     XGLTYPE,
     XHDTYPE,
     ReadError,
@@ -19,6 +21,7 @@ from typing import IO
 from manifold_oos.datasets import limits
 
 LONG, PAX = (GNUTYPE_LONGNAME, GNUTYPE_LONGLINK), (XHDTYPE, SOLARIS_XHDTYPE, XGLTYPE)
+SPARSE = "a sparse file; pack it again without --sparse"
 
 
 @dataclass(frozen=True)
@@ -35,43 +38,42 @@ class Entry:
 def entries(stream: IO[bytes], most: int) -> Iterator[Entry]:
     """Members of a tar stream in order; a stream that unpacks to more than ``most`` bytes is refused."""
     meter = _Meter(stream, most)
-    name, size, shared = "", None, None  # what extended headers say of the next member, or of all
+    name, size, count = "", None, 0  # name and size as an extended header gives them to the next member
     while (block := meter.read(BLOCKSIZE)) != NUL * BLOCKSIZE:
         if not block:
             return
         info = TarInfo.frombuf(block, "utf-8", "surrogateescape")
-        if info.size < 0:
-            raise ReadError("a member of negative size")
+        if (count := count + 1) > limits.ENTRIES:
+            raise ReadError(f"more than {limits.ENTRIES} members")
         if info.type in LONG + PAX:
-            if info.size > limits.EXTENDED_HEADER_BYTES:
+            if not 0 <= info.size <= limits.EXTENDED_HEADER_BYTES:
                 raise ReadError(f"a header of {info.size} bytes, more than {limits.EXTENDED_HEADER_BYTES}")
             text = meter.read(_padded(info.size))[: info.size]
             if info.type == GNUTYPE_LONGNAME:
-                name = text.rstrip(NUL).decode("utf-8", "surrogateescape")
+                name = _name(text)
             elif info.type in PAX:
                 records = _records(text)
                 if any(key.startswith(b"GNU.sparse") for key in records):
-                    raise ReadError("a sparse file; pack it again without --sparse")
-                path = records.get(b"path", b"").decode("utf-8", "surrogateescape")
-                if info.type == XGLTYPE:
-                    shared = path or shared
-                else:
-                    name = path or name
+                    raise ReadError(SPARSE)
+                if info.type != XGLTYPE:
+                    name = _name(records[b"path"]) if b"path" in records else name
                     size = int(records[b"size"]) if b"size" in records else None
             continue
+        if info.type == GNUTYPE_SPARSE:
+            raise ReadError(SPARSE)
         length = info.size if size is None else size
+        if length < 0:
+            raise ReadError("a member of negative size")
         start = meter.total
-        yield Entry(
-            (name or shared or info.name).rstrip("/") if info.isdir() else name or shared or info.name,
-            length,
-            info.isfile() and not info.issparse(),
-            info.isdir(),
-            partial(meter.read, length),
-        )
-        if info.isfile():
+        yield Entry(name or info.name, length, info.isfile(), info.isdir(), partial(meter.read, length))
+        if info.isfile() or info.type not in SUPPORTED_TYPES:
             meter.skip(start + _padded(length) - meter.total)
         name, size = "", None
     meter.skip_rest()
+
+
+def _name(text: bytes) -> str:
+    return text.rstrip(NUL).decode("utf-8", "surrogateescape")
 
 
 def _padded(size: int) -> int:
@@ -85,7 +87,7 @@ def _records(text: bytes) -> dict[bytes, bytes]:
         digits, _, _ = text.partition(b" ")
         length = int(digits) if digits.isdigit() and len(digits) <= limits.DIGITS else 0
         key, equals, value = text[len(digits) + 1 : length - 1].partition(b"=")
-        if not equals or length > len(text):
+        if not equals or not len(digits) < length <= len(text):
             raise ReadError("a damaged extended header")
         found[key], text = value, text[length:]
     return found
