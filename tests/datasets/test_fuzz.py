@@ -83,11 +83,9 @@ def npz_file(rng):
 
 
 def csv_file(rng):
-    rows = [
-        ["a", "b", "c", "kind"],
-        *[[f"{x:.3f}" for x in rng.standard_normal(3)] + ["pq"[i % 2]] for i in range(8)],
-    ]
-    return "\n".join(str(rng.choice([",", ";"])).join(row) for row in rows).encode()
+    rows = [[*(f"{x:.3f}" for x in rng.standard_normal(3)), "pq"[i % 2]] for i in range(8)]
+    delimiter = str(rng.choice([",", ";"]))
+    return "\n".join(delimiter.join(row) for row in [["a", "b", "c", "kind"], *rows]).encode()
 
 
 def mat_file(rng):
@@ -100,7 +98,10 @@ def mat_file(rng):
 MAKERS = {"zip": zip_file, "tar": tar_file, "npy": npy_file, "npz": npz_file, "csv": csv_file, "mat": mat_file}
 
 
-def mutated(whole, rng):
+BYTES = {"csv": b"0123456789.,;\t\n\r\"'eE+-_ xyn\0\xc3\xa4"}
+
+
+def mutated(whole, rng, alphabet):
     """The file with flipped bytes, cut off, with a part of itself elsewhere, or with a telling value inside."""
     data = bytearray(whole)
     kind = rng.choice(["flip", "head", "cut", "splice", "value"])
@@ -109,7 +110,7 @@ def mutated(whole, rng):
     for _ in range(rng.integers(1, 6)):
         at = int(rng.integers(0, min(len(data), 200) if kind == "head" else len(data)))
         if kind in ("flip", "head"):
-            data[at] = int(rng.integers(0, 256))
+            data[at] = alphabet[rng.integers(len(alphabet))]
         elif kind == "splice":
             start, length = int(rng.integers(0, len(data))), int(rng.integers(1, 60))
             data[at : at + int(rng.integers(0, length + 1))] = data[start : start + length]
@@ -130,7 +131,7 @@ def test_every_damaged_file_is_read_or_refused_in_one_line(kind, alone):
         folder = alone / str(i)
         folder.mkdir()
         file = folder / ("UMIST.mat" if kind == "mat" else f"damaged{i}.{kind}")
-        file.write_bytes(mutated(MAKERS[kind](rng), rng))
+        file.write_bytes(mutated(MAKERS[kind](rng), rng, BYTES.get(kind, bytes(range(256)))))
         if kind == "mat":
             tasks.append(("umist", str(file), {"data_dir": str(folder)}))
         else:
