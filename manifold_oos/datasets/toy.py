@@ -1,4 +1,4 @@
-"""Toy manifolds drawn from a seed, with their true coordinates: two Swiss rolls, the S surface, two curves."""
+"""Toy manifolds drawn from a seed, with true coordinates: Swiss rolls, S surface, torus, sphere, two curves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +18,8 @@ ROLL, HEIGHT = (1.5 * np.pi, 4.5 * np.pi), 21.0
 #: The hole of Donoho and Grimes's Swiss roll, in t and height.
 HOLE_T, HOLE_HEIGHT = (9.0, 12.0), (9.0, 14.0)
 S_WIDTH = 5.0
+#: Radius of the circle in the middle of the torus's tube, and of the tube.
+RING, TUBE = 2.0, 1.0
 
 
 def spiral_length(t: Array) -> Array:
@@ -91,6 +93,26 @@ def s_surface(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
     sign = np.where(length < 1.5 * np.pi, 1.0, -1.0)
     X = np.column_stack([sign * np.cos(angle), width, 1 - sign + sign * np.sin(angle)])
     return X, {"arc_length": length, "width": width}
+
+
+def torus(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
+    """Points of a torus, uniform by area, with ``azimuth`` about the z axis and ``angle`` about the tube."""
+    angle = np.empty(0)
+    while len(angle) < n_samples:
+        more, height = rng.uniform(-np.pi, np.pi, n_samples), rng.uniform(0, RING + TUBE, n_samples)
+        angle = np.append(angle, more[height < RING + TUBE * np.cos(more)])[:n_samples]
+    azimuth = rng.uniform(0, 2 * np.pi, n_samples)
+    radius = RING + TUBE * np.cos(angle)
+    X = np.column_stack([radius * np.cos(azimuth), radius * np.sin(azimuth), TUBE * np.sin(angle)])
+    return X, {"azimuth": np.degrees(azimuth), "angle": np.degrees(angle)}
+
+
+def sphere(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
+    """Points of the unit sphere, uniform by area, with ``azimuth`` and ``elevation``."""
+    azimuth, z = rng.uniform(0, 2 * np.pi, n_samples), rng.uniform(-1, 1, n_samples)
+    radius = np.sqrt(1 - z**2)
+    X = np.column_stack([radius * np.cos(azimuth), radius * np.sin(azimuth), z])
+    return X, {"azimuth": np.degrees(azimuth), "elevation": np.degrees(np.arcsin(z))}
 
 
 def two_manifolds(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
@@ -212,6 +234,62 @@ class SSurface(Toy):
         """
         rng = np.random.default_rng(seed)
         return _rows(s_surface(n_samples, rng), noise, rng)
+
+
+class Torus(Toy):
+    """Torus in space, the circle of its tube's middle of radius 2, the tube of radius 1, uniform by area."""
+
+    name = "torus"
+
+    def read(self, variant: str, *, n_samples: int = 1000, noise: float = 0.0, seed: int = 0) -> Raw:
+        """Draw the points.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+        n_samples : int, default=1000
+            Number of points.
+        noise : float, default=0.0
+            Standard deviation of Gaussian noise in space.
+        seed : int, default=0
+            Different seeds give independent draws.
+
+        Returns
+        -------
+        Raw
+            With the parameters ``azimuth`` (about the axis) and ``angle`` (about the tube), in degrees.
+        """
+        rng = np.random.default_rng(seed)
+        return _rows(torus(n_samples, rng), noise, rng)
+
+
+class NoisySphere(Toy):
+    """Unit sphere in space, uniform by area, with noise."""
+
+    name = "noisy_sphere"
+
+    def read(self, variant: str, *, n_samples: int = 1000, noise: float = 0.05, seed: int = 0) -> Raw:
+        """Draw the points.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+        n_samples : int, default=1000
+            Number of points.
+        noise : float, default=0.05
+            Standard deviation of Gaussian noise in space.
+        seed : int, default=0
+            Different seeds give independent draws.
+
+        Returns
+        -------
+        Raw
+            With the parameters ``azimuth`` and ``elevation``, in degrees, of the points without noise.
+        """
+        rng = np.random.default_rng(seed)
+        return _rows(sphere(n_samples, rng), noise, rng)
 
 
 class TwoManifolds(Toy):

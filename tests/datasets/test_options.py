@@ -277,8 +277,10 @@ def test_every_set_of_the_issue_is_registered_and_describes_itself():
         "mit_cbcl",
         "robotics_csie",
         "pf01",
+        "usps",
     }
     unlabelled = {"frey", "teapot", "swiss_roll", "swiss_roll_hole", "s_surface", "moving_face"}
+    unlabelled |= {"isomap_faces", "torus", "noisy_sphere"}
     others = {"two_manifolds", "turntable", "digits", "folder", "table"}
     loaders = available()
     assert from_files | unlabelled | others <= set(loaders)
