@@ -80,6 +80,13 @@ def test_named_label_goes_before_guesses(table):
     assert data.note == ""
 
 
+def test_labels_of_any_script_are_sorted_and_kept(table):
+    cells = ["10", "9", "²", "٣", "0" * 5 + "8", "7" * 900, "ärger"]
+    data = load("table", path=table("a,label\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))))
+    assert set(data.class_names) == set(cells)
+    assert data.class_names[:4] == ("000008", "9", "10", "7" * 900)
+
+
 def test_two_candidates_are_one_question(table):
     message = refused(table("label,target,a\n1,2,3\n"))
     assert "own.csv: columns 'label' and 'target' may be the label; give label_column" in message
