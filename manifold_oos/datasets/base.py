@@ -46,7 +46,8 @@ class Dataset:
         How to reshape a row to an upright image; None where rows are not images (or were projected).
     parameters : dict of str to ndarray of shape (n,)
         True manifold coordinates where known. The key says what: ``angle``, ``azimuth``, ``elevation`` in degrees,
-        ``arc_length``, ``width``, ``x``, ``y`` in the units of the data; NaN where a sample has none.
+        ``arc_length``, ``width``, ``x``, ``y`` in the units of the data; NaN where a sample has none. A loader
+        describes any other.
     name, variant : str
         What was loaded.
     fingerprint : str
@@ -214,18 +215,7 @@ class Loader(ABC):
         """
 
     def listed(self, variant: str) -> Listing:
-        """What is known of a variant without loading it.
-
-        Parameters
-        ----------
-        variant : str
-            A key of ``variants``.
-
-        Returns
-        -------
-        Listing
-            For ``moos data list``.
-        """
+        """What ``moos data list`` says of a variant, without loading it."""
         return self.listing
 
     def identity(self, variant: str, **own: Any) -> Any:

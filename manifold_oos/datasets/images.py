@@ -99,18 +99,7 @@ def stack(pictures: Sequence[NDArray], names: Sequence[str], place: object) -> N
 
 
 def to_gray(values: NDArray) -> NDArray:
-    """Luminance of a stack of images (ITU-R 601: 0.299 R + 0.587 G + 0.114 B, as Pillow's mode L).
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, h, w) or (n, h, w, 3)
-        uint8, or floats in 0..1.
-
-    Returns
-    -------
-    ndarray of shape (n, h, w)
-        Same dtype; grey images are returned as they are.
-    """
+    """Luminance of a stack of images in its dtype (ITU-R 601: 0.299 R + 0.587 G + 0.114 B, as Pillow's mode L)."""
     if values.ndim == 3:
         return values
     if values.dtype == np.uint8:
@@ -119,21 +108,9 @@ def to_gray(values: NDArray) -> NDArray:
 
 
 def resize(values: NDArray, size: tuple[int, int], resample: str = "lanczos") -> NDArray:
-    """Resize a stack of images.
+    """Resize a stack of images, uint8 or floats in 0..1, to (width, height).
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, h, w) or (n, h, w, 3)
-        uint8, or floats in 0..1.
-    size : (width, height)
-        Target size in pixels.
-    resample : {"lanczos", "box", "bicubic", "nearest"}
-        Pillow's filter of that name, antialiased when shrinking except ``nearest``.
-
-    Returns
-    -------
-    ndarray of shape (n, height, width) or (n, height, width, 3)
-        Same dtype; overshoots are clipped to the range of pixels.
+    Filters are Pillow's, antialiased when shrinking except ``nearest``; overshoots are clipped.
     """
     if (values.shape[2], values.shape[1]) == tuple(size):
         return values

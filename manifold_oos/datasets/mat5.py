@@ -32,16 +32,8 @@ COMPLEX = 0x0800
 class Variable:
     """A variable of a file.
 
-    Parameters
-    ----------
-    kind : str
-        MATLAB's class, such as ``double`` or ``struct``; ``complex`` for numbers with an imaginary part.
-    shape : tuple of int
-        Its dimensions.
-    values : ndarray or None
-        Real numbers in the type they are stored in; None for every other kind.
-    fields : dict of str to Variable
-        Those of a single struct.
+    ``kind`` is MATLAB's class, such as ``double`` or ``struct``, or ``complex``; ``values`` are real numbers in the
+    type they are stored in, None for every other kind; ``fields`` are those of a single struct.
     """
 
     kind: str
@@ -51,18 +43,7 @@ class Variable:
 
 
 def read_variables(path: Path) -> dict[str, Variable]:
-    """Every variable of a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to Variable
-        By name. A file that is not in order is a :class:`DataError` of one line.
-    """
+    """Every variable of a file by name; a file that is not in order is a :class:`DataError` of one line."""
     try:
         if path.stat().st_size > limits.MAT_BYTES:
             raise DataError(f"{path}: more than {limits.MAT_BYTES} bytes")

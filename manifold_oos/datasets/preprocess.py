@@ -38,30 +38,10 @@ def select(
     per_class: int | None,
     name: str = "data",
 ) -> tuple[NDArray[np.intp], NDArray[np.int64], tuple[str, ...]]:
-    """The samples that ``classes`` and ``per_class`` leave.
+    """The samples that ``classes`` and ``per_class`` leave: positions, labels renumbered from 0, class names.
 
-    Parameters
-    ----------
-    labels : ndarray of int
-        Class of each sample.
-    class_names : sequence of str
-        Name of each class.
-    classes : int or sequence, optional
-        The first so many classes, or a list of class names (str) and positions (int, from 0); their order is that
-        of the data whatever the order of the list.
-    per_class : int, optional
-        The first so many samples of each class.
-    name : str
-        The set, for messages.
-
-    Returns
-    -------
-    index : ndarray of int
-        Positions of the samples that stay.
-    y : ndarray of int
-        Their labels, renumbered from 0.
-    class_names : tuple of str
-        The classes that stay.
+    Classes are a number (the first so many), or names (str) and positions (int, from 0); their order is that of the
+    data whatever the order of the list.
 
     Examples
     --------
@@ -103,20 +83,7 @@ def select(
 
 
 def checked(name: str, common: dict[str, Any]) -> dict[str, Any]:
-    """Common options in one form, or a line that says which is wrong.
-
-    Parameters
-    ----------
-    name : str
-        The set, for messages.
-    common : dict
-        Every key of ``COMMON``.
-
-    Returns
-    -------
-    dict
-        The same with lists as tuples and a single size as a pair.
-    """
+    """Every key of ``COMMON`` in one form (a list as tuple, a size as pair), or a line that says which is wrong."""
 
     def positive(key: str) -> None:
         value = common[key]

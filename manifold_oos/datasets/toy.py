@@ -23,18 +23,7 @@ RING, TUBE = 2.0, 1.0
 
 
 def spiral_length(t: Array) -> Array:
-    r"""Arc length of the spiral :math:`(t \cos t, t \sin t)` from its centre to t.
-
-    Parameters
-    ----------
-    t : ndarray
-        Angles, not negative.
-
-    Returns
-    -------
-    ndarray
-        :math:`\tfrac12 (t \sqrt{1 + t^2} + \operatorname{arsinh} t)`.
-    """
+    r"""Arc length of the spiral :math:`(t \cos t, t \sin t)` from its centre to t ≥ 0."""
     length: Array = (t * np.sqrt(1 + t**2) + np.arcsinh(t)) / 2
     return length
 
@@ -42,21 +31,7 @@ def spiral_length(t: Array) -> Array:
 def swiss_roll(n_samples: int, rng: Generator, hole: bool = False) -> tuple[Array, dict[str, Array]]:
     r"""Points :math:`(t \cos t, h, t \sin t)` with t uniform in [1.5π, 4.5π] and h in [0, 21].
 
-    Parameters
-    ----------
-    n_samples : int
-        Number of points.
-    rng : Generator
-        Source of randomness.
-    hole : bool, default=False
-        Whether to leave out 9 < t < 12 with 9 < h < 14.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 3)
-        The points.
-    parameters : dict
-        ``arc_length`` from the inner edge, and ``width`` (h).
+    With a hole, 9 < t < 12 with 9 < h < 14 is left out; ``arc_length`` is from the inner edge, ``width`` is h.
     """
     t, h = np.empty(0), np.empty(0)
     while len(t) < n_samples:
@@ -69,21 +44,9 @@ def swiss_roll(n_samples: int, rng: Generator, hole: bool = False) -> tuple[Arra
 
 
 def s_surface(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
-    """Points of two circular arcs that make an S, drawn out in width: Roweis's S-curve.
+    """Points of two circular arcs that make an S in x and z, drawn out in width: Roweis's S-curve.
 
-    Parameters
-    ----------
-    n_samples : int
-        Number of points; the first half lies below the plane z = 1, the others above it.
-    rng : Generator
-        Source of randomness.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 3)
-        The points; the S is in x and z.
-    parameters : dict
-        ``arc_length`` in [0, 3π] from the lower end, and ``width`` in [0, 5].
+    The first half lies below the plane z = 1; ``arc_length`` is in [0, 3π] from the lower end, ``width`` in [0, 5].
     """
     below = n_samples // 2
     length = 1.5 * np.pi * rng.uniform(size=n_samples)
@@ -119,22 +82,8 @@ def two_manifolds(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Arra
     """Points of two interlocking half circles of radius 3 in the plane, as many on each.
 
     The first opens downwards about the origin, the second upwards about (3, 1): near each other everywhere, and
-    no line parts them.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of points; the first half is the first curve.
-    rng : Generator
-        Source of randomness.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        The points.
-    parameters : dict
-        ``arc_length`` from the left end of the curve, and ``side``: 1 on the first curve, −1 on the second, the
-        one-dimensional embedding of SOSI's Fig. 2.
+    no line parts them. ``arc_length`` is from the left end of the curve; ``side`` is 1 on the first curve and −1 on
+    the second, the one-dimensional embedding of SOSI's Fig. 2.
     """
     side = np.where(np.arange(n_samples) < (n_samples + 1) // 2, 1.0, -1.0)
     angle = np.pi * rng.uniform(size=n_samples)
