@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manifold_oos.datasets import limits
-from manifold_oos.datasets.csv_files import Rows, read_rows
+from manifold_oos.datasets.csv_files import PARQUET, Rows, read_rows
 from manifold_oos.datasets.sources import listed, shown
 from manifold_oos.errors import DataError
 
@@ -101,7 +101,9 @@ def read_table(file: Path, wanted: Wanted) -> Parts:
     if not first:
         raise DataError(f"{file}: no rows in it")
     asked = (wanted.label, wanted.id, *wanted.ignore)
-    named = bool(wanted.columns) or any(isinstance(column, str) for column in asked)
+    named = (
+        bool(wanted.columns) or any(isinstance(column, str) for column in asked) or file.suffix.lower() == PARQUET
+    )
     header = [cell.strip() for cell in first] if named or _is_header(first) else None
     return _Table(file, header, len(first), wanted).parts(rows if header else chain([(start, first)], rows))
 

@@ -11,12 +11,13 @@ from manifold_oos.datasets import limits
 from manifold_oos.datasets.sources import shown
 from manifold_oos.errors import DataError
 
+PARQUET = ".parquet"
 Rows = Iterator[tuple[int, list[str]]]
 
 
 def read_rows(file: Path) -> Rows:
     """Line number and cells of each row that is not empty; the first may be a header."""
-    return _parquet_rows(file) if file.suffix.lower() == ".parquet" else _csv_rows(file)
+    return _parquet_rows(file) if file.suffix.lower() == PARQUET else _csv_rows(file)
 
 
 def read_lines(file: Path) -> list[str]:

@@ -30,8 +30,8 @@ PROJECTION = 1 << 16
 
 NPY_HEADER_BYTES = 10_000
 """Header of an array, which is read at once: that of a plain array has 100 bytes (the bound is NumPy's own)."""
-MAT_BYTES = 1 << 29
-"""A MATLAB file, packed and unpacked: several times the largest known set."""
+MAT_BYTES = 1 << 28
+"""A MATLAB file, packed and unpacked: three times the largest known, and reading takes several copies."""
 LINE_LENGTH = 1 << 24
 """Characters of a line of a table, which is read at once: a million columns."""
 TABLE_BYTES = 1 << 32

@@ -264,6 +264,13 @@ def test_parquet_is_read_like_csv(table, arrow):
     assert (data.feature_names, data.class_names) == (("a", "b"), ("p", "q"))
 
 
+def test_columns_of_parquet_have_names_even_if_they_are_numbers(table, arrow, monkeypatch):
+    monkeypatch.setattr(pd, "read_parquet", lambda file: pd.DataFrame({0: [1, 2], 1: [3.5, 4]}))
+    data = load("table", path=table("PAR1", "own.parquet"))
+    assert data.feature_names == ("0", "1")
+    np.testing.assert_array_equal(data.X, [[1, 3.5], [2, 4]])
+
+
 def test_parquet_is_measured_before_it_is_read(table, arrow, monkeypatch):
     arrow.num_rows = 10**9
     monkeypatch.setattr(pd, "read_parquet", lambda file: pytest.fail("read before the check"))
