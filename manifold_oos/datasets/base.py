@@ -46,7 +46,8 @@ class Dataset:
         How to reshape a row to an upright image; None where rows are not images (or were projected).
     parameters : dict of str to ndarray of shape (n,)
         True manifold coordinates where known. The key says what: ``angle``, ``azimuth``, ``elevation`` in degrees,
-        ``arc_length``, ``width``, ``x``, ``y`` in the units of the data; NaN where a sample has none.
+        ``arc_length``, ``width``, ``x``, ``y`` in the units of the data; NaN where a sample has none. A loader
+        describes any other.
     name, variant : str
         What was loaded.
     fingerprint : str
@@ -56,6 +57,8 @@ class Dataset:
         A caveat to show wherever results on this set are shown; mostly empty.
     standardize : bool
         ``normalize="standard"`` was asked for: mean and scale are to be fitted on each split's training part.
+    feature_names : tuple of str
+        Names of the columns that were read, before any projection; empty where they have none.
     """
 
     X: Array
@@ -69,6 +72,7 @@ class Dataset:
     fingerprint: str
     note: str = ""
     standardize: bool = False
+    feature_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.X)
@@ -97,6 +101,8 @@ class Raw:
         True coordinates, one number per sample each; see :class:`Dataset` for the keys.
     note : str
         A caveat about what was read; the loader's own ``note`` when empty.
+    feature_names : sequence of str
+        One per column of rows, or none.
     """
 
     values: NDArray
@@ -105,6 +111,7 @@ class Raw:
     names: Sequence[str] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    feature_names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         n = len(self.values)
@@ -124,6 +131,7 @@ class Raw:
             object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "names", tuple(self.names) or tuple(str(i) for i in range(n)))
         object.__setattr__(self, "class_names", tuple(self.class_names))
+        object.__setattr__(self, "feature_names", tuple(self.feature_names))
         parameters = {key: np.asarray(value, dtype=np.float64) for key, value in self.parameters.items()}
         object.__setattr__(self, "parameters", parameters)
         if len(self.names) != n or any(column.shape != (n,) for column in parameters.values()):
@@ -207,18 +215,7 @@ class Loader(ABC):
         """
 
     def listed(self, variant: str) -> Listing:
-        """What is known of a variant without loading it.
-
-        Parameters
-        ----------
-        variant : str
-            A key of ``variants``.
-
-        Returns
-        -------
-        Listing
-            For ``moos data list``.
-        """
+        """What ``moos data list`` says of a variant, without loading it."""
         return self.listing
 
     def identity(self, variant: str, **own: Any) -> Any:
@@ -291,7 +288,7 @@ class Loader(ABC):
             raise ConfigError(f"{self.name}: classes and per_class need labels, and this set has none")
 
         def make() -> Array:
-            return features(raw.values if len(index) == len(raw.values) else raw.values[index], step)
+            return features(raw.values if len(index) == len(raw.values) else raw.values[index], step, self.name)
 
         if self.cached:
             X = arrays.array({"fingerprint": fingerprint, "step": step, "code": _code(type(self))}, make)
@@ -310,6 +307,7 @@ class Loader(ABC):
             fingerprint=fingerprint,
             note=raw.note or self.note,
             standardize=step["normalize"] == "standard",
+            feature_names=tuple(raw.feature_names),
         )
 
     def _raw(self, variant: str, full: Mapping[str, Any]) -> tuple[Raw, str]:
@@ -327,6 +325,7 @@ class Loader(ABC):
                 "names": list(raw.names),
                 "parameters": {key: value.tolist() for key, value in raw.parameters.items()},
                 "note": raw.note,
+                "feature_names": list(raw.feature_names),
                 "fingerprint": raw.fingerprint(),
             }
             return raw.values, meta

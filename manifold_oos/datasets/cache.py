@@ -29,25 +29,12 @@ def cache_dir() -> Path:
 def remember(
     key: Mapping[str, Any], make: Callable[[], tuple[NDArray, dict[str, Any]]]
 ) -> tuple[NDArray, dict[str, Any]]:
-    """The array and the facts under a key, made and kept when they are not there.
+    """The array and the facts (JSON) under a key, made and kept when they are not there.
 
     An entry is ``<digest of key>.npy`` and, written after it, ``.json`` with the facts and the size, time and
     sha256 of the array's file. Without the second, or when anything differs, it is made anew: a process killed in
     between leaves nothing that is read. The array's sha256 is computed again only when its file's time changed.
-
-    Parameters
-    ----------
-    key : mapping
-        What determines the array, as JSON.
-    make : callable
-        Makes the array and the facts (JSON) about it.
-
-    Returns
-    -------
-    array : ndarray
-        Read-only, memory-mapped when it comes from the cache.
-    facts : dict
-        What ``make`` gave.
+    The array is read-only, and memory-mapped when it comes from the cache.
     """
     text = json.dumps(key, sort_keys=True, default=str)
     stem = cache_dir() / "arrays" / hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -62,20 +49,7 @@ def remember(
 
 
 def array(key: Mapping[str, Any], make: Callable[[], NDArray]) -> NDArray[np.floating]:
-    """Like :func:`remember`, for an array alone.
-
-    Parameters
-    ----------
-    key : mapping
-        What determines the array, as JSON.
-    make : callable
-        Makes it.
-
-    Returns
-    -------
-    ndarray
-        Read-only, memory-mapped when it comes from the cache.
-    """
+    """Like :func:`remember`, for an array alone."""
     return remember(key, lambda: (make(), {}))[0]
 
 
@@ -115,13 +89,7 @@ def _sha256(file: Path) -> str:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left half written a day ago.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they wrote.
-    """
+    """Remove what killed processes left half written in a folder a day ago."""
     for part in folder.glob(".part-*"):
         with suppress(OSError):
             if part.stat().st_mtime < time.time() - 86400:

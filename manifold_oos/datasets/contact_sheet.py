@@ -16,24 +16,7 @@ LINE = 22
 
 
 def contact_sheet(data: Dataset, path: Path, *, columns: int = 12, rows: int = 20) -> Path:
-    """Write a PNG with samples of a data set, evenly spaced within each class.
-
-    Parameters
-    ----------
-    data : Dataset
-        With images.
-    path : Path
-        Where the PNG goes.
-    columns : int, default=12
-        Samples per class at most.
-    rows : int, default=20
-        Classes at most.
-
-    Returns
-    -------
-    Path
-        The PNG.
-    """
+    """Write a PNG with samples of a data set of images, evenly spaced within each class, a row per class."""
     import matplotlib  # for its font; every worker looks at this module, so not at its top
 
     if data.image_shape is None:

@@ -3,13 +3,15 @@
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import pooch
 import requests
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from manifold_oos.datasets import limits
 from manifold_oos.datasets.cache import remove_leftovers
 from manifold_oos.datasets.files import FileLoader, download_dir, search_path
 from manifold_oos.datasets.sources import PartsSource, open_source
@@ -58,10 +60,11 @@ def download(
     remove_leftovers(target)
     with staging_folder as staging:
         hashes = copy.sha256 or [None] * len(copy.files)
+        sizes = copy.bytes or [limits.DOWNLOAD_BYTES] * len(copy.files)
         try:
             files = [
-                _fetch(url, Path(staging) / name, digest)
-                for url, name, digest in zip(copy.urls, copy.files, hashes, strict=True)
+                _fetch(url, Path(staging) / name, digest, most)
+                for url, name, digest, most in zip(copy.urls, copy.files, hashes, sizes, strict=True)
             ]
             if not copy.sha256:
                 _check_content(loader, variant, copy, files)
@@ -72,20 +75,7 @@ def download(
 
 
 def free_copy(loader: type[FileLoader], variant: str) -> Copy | None:
-    """The copy of a variant that anybody may download.
-
-    Parameters
-    ----------
-    loader : type
-        The data set.
-    variant : str
-        One of its variants.
-
-    Returns
-    -------
-    Copy or None
-        None where a person has to ask for it.
-    """
+    """The copy of a variant that anybody may download; None where a person has to ask for it."""
     copies = loader.spec().variants[variant].copies
     return next((copy for copy in copies if copy.urls), None)
 
@@ -95,21 +85,7 @@ def missing(
 ) -> str:
     """One line for a variant that is not there: where it was looked for, how to get it, what to try meanwhile.
 
-    Parameters
-    ----------
-    loader : type
-        The data set.
-    variant : str
-        One of its variants.
-    data_dir : path, optional
-        The folder that was asked for.
-    by_hand : bool
-        Whether the download by the command was tried already.
-
-    Returns
-    -------
-    str
-        The line.
+    Where the download by the command was tried already, ``by_hand`` leaves it out.
     """
     known, copy = loader.spec(), free_copy(loader, variant)
     name = " + ".join((copy or known.variants[variant].copies[0]).files)
@@ -122,7 +98,7 @@ def missing(
     return f"{loader.name} ({variant}): not found in {places}; {how}; meanwhile try the built-in {known.meanwhile}"
 
 
-def _fetch(url: str, file: Path, sha256: str | None) -> Path:
+def _fetch(url: str, file: Path, sha256: str | None, most: int) -> Path:
     pooch.get_logger().setLevel("ERROR")
     with _Bar(file.name) as bar:
         store = pooch.create(
@@ -133,10 +109,41 @@ def _fetch(url: str, file: Path, sha256: str | None) -> Path:
             retry_if_failed=RETRIES,
         )
         try:
-            store.fetch(file.name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT))
-        except (requests.exceptions.RequestException, ValueError, OSError) as error:
+            store.fetch(file.name, downloader=partial(_stream, most=most, bar=bar))
+        except (requests.exceptions.RequestException, ValueError, OSError, _Refused) as error:
             raise DataError(f"{url}: {_reason(error, url)}") from error
     return file
+
+
+class _Refused(Exception):
+    """Why a download is not to be had, however often it is tried."""
+
+
+class _Session(requests.Session):
+    """Follows redirects, but not from https to anything less."""
+
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        target = super().get_redirect_target(resp)
+        where = None if target is None else urljoin(resp.url, target)
+        if where is not None and resp.url.startswith("https:") and not where.startswith("https:"):
+            raise _Refused(f"is sent on to {where[:120]!r}, which is not https")
+        return target
+
+
+def _stream(url: str, output: str, store: pooch.Pooch, *, most: int, bar: "_Bar") -> None:
+    """Write what an address gives to a file, up to so many bytes: a downloader for pooch."""
+    with _Session() as session, session.get(url, stream=True, timeout=TIMEOUT) as response:
+        response.raise_for_status()
+        said = response.headers.get("content-length", "")
+        bar.start(int(said) if said.isdecimal() else 0)
+        if bar.total > most:
+            raise _Refused(f"{bar.total} bytes, where at most {most} are expected")
+        with Path(output).open("wb") as file:
+            for chunk in response.iter_content(1 << 16):
+                if file.tell() + len(chunk) > most:
+                    raise _Refused(f"more than {most} bytes")
+                file.write(chunk)
+                bar.update(len(chunk))
 
 
 def _reason(error: Exception, url: str) -> str:
@@ -163,7 +170,7 @@ def _check_content(loader: type[FileLoader], variant: str, copy: Copy, files: Se
 
 
 class _Bar:
-    """Progress as pooch reports it: a bar on a terminal, a line per quarter elsewhere."""
+    """Progress of a download: a bar on a terminal, a line per quarter elsewhere."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -181,15 +188,12 @@ class _Bar:
     def __exit__(self, *exception: object) -> None:
         self.progress.stop()
 
+    def start(self, total: int) -> None:
+        self.done, self.total = 0, total
+
     def update(self, count: int) -> None:
         before = 4 * self.done // self.total if self.total else 0
         self.done = min(self.done + count, self.total)
         self.progress.update(self.task, total=self.total or None, completed=self.done)
         if not self.terminal and self.total and 4 * self.done // self.total > before:
             print(f"{self.name}: {self.done / 1e6:.1f} of {self.total / 1e6:.1f} MB", file=sys.stderr, flush=True)
-
-    def reset(self) -> None:
-        self.done = 0
-
-    def close(self) -> None:
-        """Called by pooch at the end; the bar stays until the context ends."""

@@ -5,12 +5,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.datasets import limits
 from manifold_oos.datasets.base import Listing, Loader, Raw
 from manifold_oos.datasets.cache import cache_dir
 from manifold_oos.datasets.images import decode, stack
@@ -23,33 +25,14 @@ ARCHIVES = (".zip", ".tgz", ".tar.gz", ".tar")
 
 @dataclass(frozen=True)
 class Found:
-    """Where a variant was found.
-
-    Parameters
-    ----------
-    source : Source
-        To read from.
-    copy : Copy
-        Which of the known forms it is.
-    """
+    """Where a variant was found, and which of its known forms that is."""
 
     source: Source
     copy: Copy
 
 
 def search_path(data_dir: str | Path | None = None) -> list[Path]:
-    """The folders where data are looked for, in order.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        The one that was asked for.
-
-    Returns
-    -------
-    list of Path
-        It, ``MOOS_DATA``, ``./datasets``, the user's cache.
-    """
+    """The folders where data are looked for: the one asked for, ``MOOS_DATA``, ``./datasets``, the user's cache."""
     asked = [] if data_dir is None else [Path(data_dir)]
     environment = os.environ.get("MOOS_DATA")
     return [*asked, *([Path(environment)] if environment else []), Path("datasets"), download_dir()]
@@ -76,34 +59,10 @@ class FileLoader(Loader):
 
     @abstractmethod
     def parse(self, variant: str, source: Source) -> Raw:
-        """Raw samples from the variant's archive, folder or file.
-
-        Parameters
-        ----------
-        variant : str
-            A key of ``variants``.
-        source : Source
-            Its archive, folder or ``.mat`` file.
-
-        Returns
-        -------
-        Raw
-            All samples.
-        """
+        """Raw samples from the variant's archive, folder or ``.mat`` file."""
 
     def locate(self, variant: str) -> Found | None:
-        """Look for a variant in the search path.
-
-        Parameters
-        ----------
-        variant : str
-            A key of ``variants``.
-
-        Returns
-        -------
-        Found or None
-            The first copy in the first folder that has one.
-        """
+        """The first copy of a variant in the first folder of the search path that has one."""
         for place in search_path(self.data_dir):
             for copy in self.spec().variants[variant].copies:
                 files = [_archive(place / name) for name in copy.files]
@@ -117,18 +76,7 @@ class FileLoader(Loader):
         return None
 
     def found(self, variant: str) -> Found:
-        """Like :meth:`locate`, but downloads what is free to download; a :class:`DataError` when there is nothing.
-
-        Parameters
-        ----------
-        variant : str
-            A key of ``variants``.
-
-        Returns
-        -------
-        Found
-            Where it is.
-        """
+        """Like :meth:`locate`, but downloads what is free to download; a :class:`DataError` if there is nothing."""
         if variant not in self._found:
             found = self.locate(variant)
             if found is None:
@@ -173,17 +121,7 @@ def _archive(file: Path) -> Path | None:
 
 @dataclass(frozen=True)
 class Picture:
-    """One decoded image and what its name says.
-
-    Parameters
-    ----------
-    member : str
-        Path within the source.
-    tokens : mapping of str to str
-        Named groups of the pattern.
-    pixels : ndarray
-        uint8, (h, w) or (h, w, 3).
-    """
+    """One decoded image, its path within the source, and the named groups of the pattern in that path."""
 
     member: str
     tokens: Mapping[str, str]
@@ -193,22 +131,10 @@ class Picture:
 def pictures(
     source: Source, pattern: str, *, keep: Callable[[Mapping[str, str]], bool] = lambda tokens: True
 ) -> list[Picture]:
-    """Decode every image whose path ends as a pattern says.
+    """Decode every image whose path ends as a pattern says, in natural order of their names.
 
-    Parameters
-    ----------
-    source : Source
-        Archive or folder, with any folders above.
-    pattern : str
-        Regular expression with named groups for the end of the path, from the start of a folder's or file's name;
-        upper and lower case are the same.
-    keep : callable
-        Says by the named groups whether an image belongs to the set.
-
-    Returns
-    -------
-    list of Picture
-        In natural order of their names.
+    The pattern is a regular expression with named groups for the end of the path, from the start of a folder's or
+    file's name, in upper or lower case; ``keep`` says by the groups whether an image belongs to the set.
     """
     compiled = re.compile(rf"(?:.*/)?{pattern}", re.IGNORECASE)
 
@@ -220,13 +146,19 @@ def pictures(
 
     result: list[Picture] = []
     seen: dict[tuple[str, ...], str] = {}
+    total = 0
     for member, data in source.read(lambda name: tokens(name) is not None):
         found = tokens(member) or {}
         key = tuple(found.values())
+        if any(len(digits) > limits.DIGITS for token in key for digits in re.findall(r"\d+", token)):
+            raise DataError(f"{source.where(member)}: a number of more than {limits.DIGITS} digits")
         if key in seen:
             raise DataError(f"{source.where(member)}: the same image as {seen[key]}; keep one of the two")
         seen[key] = member
         result.append(Picture(member, found, decode(data, source.where(member))))
+        total += result[-1].pixels.nbytes
+        if total > limits.PIXEL_BYTES:
+            raise DataError(f"{source.where(member)}: more than {limits.PIXEL_BYTES} bytes of pixels up to here")
     if not result:
         raise DataError(f"{source.path}: no image whose name is like {pattern}")
     return sorted(result, key=lambda picture: [natural_key(token) for token in picture.tokens.values()])
@@ -242,36 +174,16 @@ def labelled(
     sample_name: Callable[[Picture], str] = lambda picture: Path(picture.member).stem,
     absent: Iterable[int] = (),
 ) -> Raw:
-    """Raw samples whose class is a named group of their pattern.
+    """Raw samples whose class is a named group of their pattern, classes in natural order.
 
-    Parameters
-    ----------
-    images : sequence of Picture
-        In natural order.
-    source : Source
-        For messages.
-    group : str
-        The named group that tells the class.
-    parameters : mapping, optional
-        True coordinates.
-    class_name : callable
-        Makes a class name of the group's text.
-    sample_name : callable
-        Makes a sample's name.
-    absent : iterable of int
-        Numbers that no class of this set has; any other gap in numbered classes is an error.
-
-    Returns
-    -------
-    Raw
-        With classes in natural order.
+    A gap in numbered classes is an error, unless the number is among ``absent``.
     """
     keys = sorted({image.tokens[group] for image in images}, key=natural_key)
-    if all(key.isdigit() for key in keys):
-        numbers = [int(key) for key in keys]
-        missing = sorted(set(range(min(numbers[0], 1), numbers[-1])) - set(numbers) - set(absent))
-        if missing:
-            raise DataError(f"{source.path}: labels with gaps, class {missing[0]} of {keys[-1]} is missing")
+    if all(key.isdecimal() for key in keys):
+        known = {*map(int, keys), *absent}
+        missing = next(n for n in count(min(int(keys[0]), 1)) if n not in known)
+        if missing < int(keys[-1]):
+            raise DataError(f"{source.path}: labels with gaps, class {missing} of {keys[-1]} is missing")
     index = {key: position for position, key in enumerate(keys)}
     return Raw(
         stack([image.pixels for image in images], [image.member for image in images], source.path),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
+from manifold_oos.datasets import limits
 from manifold_oos.errors import DataError
 
 RESAMPLE = {
@@ -16,34 +17,39 @@ RESAMPLE = {
     "bicubic": Image.Resampling.BICUBIC,
     "nearest": Image.Resampling.NEAREST,
 }
-MAX_PIXELS = 20_000_000
-"""Larger images are refused before they are decoded; the largest of any known set has 0.3 million."""
 FORMATS = ("PNG", "JPEG", "GIF", "PPM", "BMP", "TIFF")
+DEEP = 65535.0
+"""White in 16 bits."""
 
 
-def decode(data: bytes, where: str) -> NDArray[np.uint8]:
-    """Decode one image.
+def decode(data: bytes, where: str, *, deep: bool = False) -> NDArray:
+    """Decode one image, recognised by content, not by name.
 
     Parameters
     ----------
     data : bytes
-        The file's content: PNG, JPEG, GIF, PGM/PPM, BMP or TIFF, recognised by content, not by name.
+        The file's content: PNG, JPEG, GIF, PGM/PPM, BMP or TIFF.
     where : str
         File and member, for messages.
+    deep : bool, default=False
+        Whether grey images of more than 8 bits are read, too.
 
     Returns
     -------
-    ndarray of shape (h, w) or (h, w, 3), uint8
+    ndarray of shape (h, w) or (h, w, 3), uint8, or float64 in 0..1 where it is deep
         Grey where the file is grey (a palette of greys included), RGB otherwise. Transparency is dropped.
     """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
+            warnings.filterwarnings("ignore", category=UserWarning)
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-                if image.width * image.height > MAX_PIXELS:
-                    raise DataError(f"{where}: {image.width}×{image.height} is more than {MAX_PIXELS} pixels")
-                if image.mode in ("L", "1") or image.mode.startswith(("I", "F")):
-                    return _gray(image, where)
+                if image.width * image.height > limits.PIXELS:
+                    raise DataError(f"{where}: {image.width}×{image.height} is more than {limits.PIXELS} pixels")
+                if image.mode in ("L", "1"):
+                    return np.asarray(image.convert("L"))
+                if image.mode.startswith(("I", "F")):
+                    return _deep(image, where) if deep else _shallow(image, where)
                 pixels = np.asarray(image.convert("RGB"))
                 if image.mode in ("P", "LA", "PA") and (pixels == pixels[..., :1]).all():
                     return np.ascontiguousarray(pixels[..., 0])
@@ -59,55 +65,41 @@ def decode(data: bytes, where: str) -> NDArray[np.uint8]:
         raise DataError(f"{where}: not a readable image ({reason})") from error
 
 
-def _gray(image: Image.Image, where: str) -> NDArray[np.uint8]:
-    if image.mode in ("L", "1"):
-        return np.asarray(image.convert("L"))
+def _shallow(image: Image.Image, where: str) -> NDArray[np.uint8]:
     pixels = np.asarray(image)
     if pixels.max() > 255 or pixels.min() < 0:
         raise DataError(f"{where}: more than 8 bits per pixel; convert it to 8-bit grey")
     return pixels.astype(np.uint8)
 
 
-def stack(pictures: Sequence[NDArray[np.uint8]], names: Sequence[str], place: object) -> NDArray[np.uint8]:
-    """All pictures in one array; grey ones among coloured ones get three equal channels.
+def _deep(image: Image.Image, where: str) -> NDArray[np.float64]:
+    """Grey in 0..1 of a file with 16 bits, or with floats that are in 0..1 already."""
+    pixels = np.asarray(image).astype(np.float64) / (1.0 if image.mode == "F" else DEEP)
+    if not (pixels.min() >= 0 and pixels.max() <= 1):
+        low, high = np.asarray(image).min(), np.asarray(image).max()
+        raise DataError(
+            f"{where}: pixels from {low} to {high} are neither 8 nor 16 bits; convert it to 16-bit grey"
+        )
+    return pixels
 
-    Parameters
-    ----------
-    pictures : sequence of ndarray of shape (h, w) or (h, w, 3)
-        At least one; all of one size.
-    names : sequence of str
-        Theirs, for messages.
-    place : object
-        Where they come from, for messages.
 
-    Returns
-    -------
-    ndarray of shape (n, h, w) or (n, h, w, 3)
-        uint8.
-    """
+def stack(pictures: Sequence[NDArray], names: Sequence[str], place: object) -> NDArray:
+    """All pictures in one array, in colour or in floats if one is."""
     (height, width), coloured = pictures[0].shape[:2], any(picture.ndim == 3 for picture in pictures)
-    values = np.empty((len(pictures), height, width, *((3,) if coloured else ())), dtype=np.uint8)
+    deep = any(picture.dtype != np.uint8 for picture in pictures)
+    shape = (len(pictures), height, width, *((3,) if coloured else ()))
+    values = np.empty(shape, dtype=np.float64 if deep else np.uint8)
     for i, picture in enumerate(pictures):
         if picture.shape[:2] != (height, width):
             size = f"{picture.shape[1]}×{picture.shape[0]}"
             raise DataError(f"{place}: {names[i]}: {size} pixels, but {names[0]} has {width}×{height}")
+        picture = picture / 255 if deep and picture.dtype == np.uint8 else picture
         values[i] = picture[..., None] if coloured and picture.ndim == 2 else picture
     return values
 
 
 def to_gray(values: NDArray) -> NDArray:
-    """Luminance of a stack of images (ITU-R 601: 0.299 R + 0.587 G + 0.114 B, as Pillow's mode L).
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, h, w) or (n, h, w, 3)
-        uint8, or floats in 0..1.
-
-    Returns
-    -------
-    ndarray of shape (n, h, w)
-        Same dtype; grey images are returned as they are.
-    """
+    """Luminance of a stack of images in its dtype (ITU-R 601: 0.299 R + 0.587 G + 0.114 B, as Pillow's mode L)."""
     if values.ndim == 3:
         return values
     if values.dtype == np.uint8:
@@ -116,21 +108,9 @@ def to_gray(values: NDArray) -> NDArray:
 
 
 def resize(values: NDArray, size: tuple[int, int], resample: str = "lanczos") -> NDArray:
-    """Resize a stack of images.
+    """Resize a stack of images, uint8 or floats in 0..1, to (width, height).
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, h, w) or (n, h, w, 3)
-        uint8, or floats in 0..1.
-    size : (width, height)
-        Target size in pixels.
-    resample : {"lanczos", "box", "bicubic", "nearest"}
-        Pillow's filter of that name, antialiased when shrinking except ``nearest``.
-
-    Returns
-    -------
-    ndarray of shape (n, height, width) or (n, height, width, 3)
-        Same dtype; overshoots are clipped to the range of pixels.
+    Filters are Pillow's, antialiased when shrinking except ``nearest``; overshoots are clipped.
     """
     if (values.shape[2], values.shape[1]) == tuple(size):
         return values

@@ -12,22 +12,7 @@ from manifold_oos.errors import DataError
 
 
 def read_mat(path: Path, names: Sequence[str], shapes: Sequence[tuple[int | None, ...]]) -> list[NDArray]:
-    """Read matrices from a MATLAB file (version 5 to 7.2).
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    names : sequence of str
-        The variables, all of which must be there.
-    shapes : sequence of tuple
-        Shape of each; None stands for any length.
-
-    Returns
-    -------
-    list of ndarray
-        Real, finite matrices.
-    """
+    """Read real, finite matrices from a MATLAB file (version 5 to 7.2); None in a shape stands for any length."""
     return _pick(path, read_variables(path), names, shapes)
 
 
@@ -41,22 +26,7 @@ def _pick(
 
 
 def read_struct_field(path: Path, name: str, shape: tuple[int | None, ...]) -> NDArray:
-    """The first numeric field of a single struct.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    name : str
-        The struct.
-    shape : tuple
-        Shape of the field; None stands for any length.
-
-    Returns
-    -------
-    ndarray
-        The field's matrix.
-    """
+    """The first numeric field of a single struct; None in the shape stands for any length."""
     fields = read_variables(path)[name].fields
     for field, variable in fields.items():
         if variable.values is not None:
@@ -65,21 +35,9 @@ def read_struct_field(path: Path, name: str, shape: tuple[int | None, ...]) -> N
 
 
 def labelled_images(path: Path, class_name: Callable[[int], str], size: tuple[int, int] = (32, 32)) -> Raw:
-    """Samples of a file in the usual form: ``fea`` and ``gnd``, or ``X`` and ``Y``.
+    """Upright images in the order of a file in the usual form: ``fea`` and ``gnd``, or ``X`` and ``Y``.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    class_name : callable
-        Name of a class by its number from 1.
-    size : (width, height)
-        Of the images, which are stored column by column, one image per row.
-
-    Returns
-    -------
-    Raw
-        Upright images in the order of the file.
+    Images are stored column by column, one per row; ``class_name`` makes a name of a class's number from 1.
     """
     known = read_variables(path)
     names = ("X", "Y") if "X" in known else ("fea", "gnd")
@@ -100,38 +58,12 @@ def labelled_images(path: Path, class_name: Callable[[int], str], size: tuple[in
 
 
 def column_major(rows: NDArray, size: tuple[int, int]) -> NDArray:
-    """Upright images from rows that MATLAB stored column by column.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, width · height)
-        One image per row.
-    size : (width, height)
-        Of the images.
-
-    Returns
-    -------
-    ndarray of shape (n, height, width)
-        Contiguous.
-    """
+    """Upright images (n, height, width) from rows that MATLAB stored column by column."""
     return np.ascontiguousarray(rows.reshape(len(rows), *size).transpose(0, 2, 1))
 
 
 def pixels(values: NDArray, where: str) -> NDArray:
-    """Pixel values in one of the two forms that loaders give.
-
-    Parameters
-    ----------
-    values : ndarray
-        In 0..1, or whole numbers in 0..255.
-    where : str
-        File and variable, for messages.
-
-    Returns
-    -------
-    ndarray
-        float64 in 0..1, or uint8.
-    """
+    """Pixel values as float64 in 0..1, or as uint8 where they are whole numbers in 0..255."""
     low, high = float(values.min()), float(values.max())
     whole = values.dtype.kind in "uib" or (high > 1 and bool((values == np.round(values)).all()))
     if whole and low >= 0 and high <= 255:
@@ -142,20 +74,7 @@ def pixels(values: NDArray, where: str) -> NDArray:
 
 
 def zero_based(labels: NDArray, where: str) -> NDArray[np.int64]:
-    """Labels 1..M as 0..M−1.
-
-    Parameters
-    ----------
-    labels : ndarray
-        Whole numbers from 1, every one present.
-    where : str
-        File and variable, for messages.
-
-    Returns
-    -------
-    ndarray of int64
-        From 0.
-    """
+    """Labels 1..M, every one present, as 0..M−1."""
     if not (labels == np.round(labels)).all():
         raise DataError(f"{where}: labels that are not whole numbers")
     classes = np.unique(labels)

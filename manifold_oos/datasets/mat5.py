@@ -15,10 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.datasets import limits
 from manifold_oos.errors import DataError
-
-MAX_BYTES = 1 << 29
-"""Bytes of a file's content when unpacked: several times the largest known set."""
 
 COMPRESSED, MATRIX = 15, 14
 TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -34,16 +32,8 @@ COMPLEX = 0x0800
 class Variable:
     """A variable of a file.
 
-    Parameters
-    ----------
-    kind : str
-        MATLAB's class, such as ``double`` or ``struct``; ``complex`` for numbers with an imaginary part.
-    shape : tuple of int
-        Its dimensions.
-    values : ndarray or None
-        Real numbers in the type they are stored in; None for every other kind.
-    fields : dict of str to Variable
-        Those of a single struct.
+    ``kind`` is MATLAB's class, such as ``double`` or ``struct``, or ``complex``; ``values`` are real numbers in the
+    type they are stored in, None for every other kind; ``fields`` are those of a single struct.
     """
 
     kind: str
@@ -53,21 +43,10 @@ class Variable:
 
 
 def read_variables(path: Path) -> dict[str, Variable]:
-    """Every variable of a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to Variable
-        By name. A file that is not in order is a :class:`DataError` of one line.
-    """
+    """Every variable of a file by name; a file that is not in order is a :class:`DataError` of one line."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise DataError(f"{path}: more than {MAX_BYTES} bytes")
+        if path.stat().st_size > limits.MAT_BYTES:
+            raise DataError(f"{path}: more than {limits.MAT_BYTES} bytes")
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
@@ -90,7 +69,7 @@ class _Damaged(Exception):
 
 
 def _variables(data: memoryview, order: str) -> Iterator[tuple[str, Variable]]:
-    left = MAX_BYTES
+    left = limits.MAT_BYTES
     for kind, part in _elements(data, order):
         if kind == COMPRESSED:
             unpacked = _inflate(part, left)
@@ -125,7 +104,7 @@ def _inflate(part: memoryview, limit: int) -> bytes:
     except zlib.error as error:
         raise _Damaged from error
     if len(unpacked) > limit:
-        raise _Damaged(f"unpacks to more than {MAX_BYTES} bytes")
+        raise _Damaged(f"unpacks to more than {limits.MAT_BYTES} bytes")
     if not inflate.eof:
         raise _Damaged
     return unpacked

@@ -1,7 +1,6 @@
 """Reads arrays from untrusted NPY and NPZ files: no pickle, and shapes are checked before memory is taken."""
 
 import math
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,51 +10,26 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from manifold_oos.datasets.sources import DAMAGE
+from manifold_oos.datasets import limits
+from manifold_oos.datasets.sources import DAMAGE, open_member, open_zip, shown
 from manifold_oos.errors import DataError
 
 Array = NDArray[np.floating]
 
-MAX_BYTES = 1 << 34
-
 
 def keys(file: Path) -> list[str]:
-    """Names of the arrays in an NPZ file.
-
-    Parameters
-    ----------
-    file : Path
-        The file.
-
-    Returns
-    -------
-    list of str
-        In the order of the file.
-    """
+    """Names of the arrays in an NPZ file, in its order."""
     try:
-        with zipfile.ZipFile(file) as archive:
+        with open_zip(file) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
     except DAMAGE as error:
-        raise DataError(f"{file}: not a readable NPZ file ({error})") from error
+        raise DataError(f"{file}: not a readable NPZ file ({_reason(error)})") from error
 
 
 def numbers(file: Path, key: str | None = None) -> Array:
-    """A two-dimensional array of finite numbers.
-
-    Parameters
-    ----------
-    file : Path
-        NPY or NPZ.
-    key : str, optional
-        The array within an NPZ.
-
-    Returns
-    -------
-    ndarray of shape (n, D)
-        As float64.
-    """
+    """A two-dimensional array of finite numbers from an NPY file, or of a key of an NPZ file, as float64."""
     where = _where(file, key)
-    values = _read(file, key, kinds="biuf", dimensions=2).astype(np.float64)
+    values = _read(file, key, kinds="biuf", shape=(None, None)).astype(np.float64, copy=False)
     if values.size == 0:
         raise DataError(f"{where}: empty, of shape {values.shape}")
     if not np.isfinite(values).all():
@@ -67,46 +41,14 @@ def numbers(file: Path, key: str | None = None) -> Array:
 
 
 def texts(file: Path, count: int, key: str | int | None = None) -> list[str]:
-    """A one-dimensional array of labels or names, as text.
-
-    Parameters
-    ----------
-    file : Path
-        NPY or NPZ.
-    count : int
-        How many there must be.
-    key : str, optional
-        The array within an NPZ.
-
-    Returns
-    -------
-    list of str
-        Whole numbers without a decimal point.
-    """
-    where = _where(file, key)
-    values = _read(file, key, kinds="biufUS", dimensions=1)
-    if len(values) != count:
-        raise DataError(f"{where}: {len(values)} labels or names for {count} rows of features")
-    return as_texts(values, where)
+    """So many labels or names, as :func:`as_texts` writes them."""
+    return as_texts(_read(file, key, kinds="biufUS", shape=(count,)), _where(file, key))
 
 
 def as_texts(values: NDArray, where: str) -> list[str]:
-    """Labels or names as text.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers, which must be whole, or text.
-    where : str
-        File and key, for messages.
-
-    Returns
-    -------
-    list of str
-        One each.
-    """
+    """Labels or names as text: whole numbers without a decimal point, or text."""
     if values.dtype.kind == "f":
-        broken = np.flatnonzero(~np.isfinite(values) | (values != np.round(values)))
+        broken = np.flatnonzero(~(np.abs(values) < 2**53) | (values != np.round(values)))
         if len(broken):
             raise DataError(
                 f"{where}, row {broken[0]} (from 0): {values[broken[0]]} is no label; use whole numbers"
@@ -118,34 +60,56 @@ def as_texts(values: NDArray, where: str) -> list[str]:
 
 
 def _where(file: Path, key: str | int | None) -> str:
-    return str(file) if key is None else f"{file}: {key}"
+    return str(file) if key is None else f"{file}: {shown(key)}"
 
 
-def _read(file: Path, key: str | int | None, kinds: str, dimensions: int) -> NDArray:
+def _reason(error: BaseException) -> str:
+    return shown((str(error) or "damaged").splitlines()[0][:200])
+
+
+def _read(file: Path, key: str | int | None, kinds: str, shape: tuple[int | None, ...]) -> NDArray:
+    """An array of one of these kinds and of this shape, where None is any length."""
     where = _where(file, key)
     try:
         with _stream(file, key) as (stream, size):
-            version = npy.read_magic(stream)
-            if version not in ((1, 0), (2, 0)):
-                raise DataError(f"{where}: NPY format {version} is for arrays of records; save plain numbers")
-            header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, _, dtype = header(stream)
+            found, dtype = _header(stream, where)
             if dtype.kind not in kinds:
-                what = "pickled objects" if dtype.hasobject else f"values of type {dtype}"
+                what = "pickled objects" if dtype.hasobject else f"values of type {_reason(ValueError(dtype))}"
                 raise DataError(f"{where}: has {what}, which are not read here; save plain numbers")
-            if len(shape) != dimensions:
-                raise DataError(f"{where}: has shape {shape}, but {dimensions} dimensions are expected")
-            expected = stream.tell() + math.prod(shape) * dtype.itemsize
-            if expected != size or expected > MAX_BYTES:
-                raise DataError(f"{where}: {size} bytes, but shape {shape} of {dtype} takes {expected}; damaged?")
+            if len(found) != len(shape):
+                raise DataError(f"{where}: has shape {found}, but {len(shape)} dimensions are expected")
+            if shape[0] not in (None, found[0]):
+                raise DataError(f"{where}: {found[0]} labels or names for {shape[0]} rows of features")
+            expected = stream.tell() + math.prod(found) * dtype.itemsize
+            if expected != size or min(found) < 0:
+                raise DataError(f"{where}: {size} bytes, but shape {found} of {dtype} takes {expected}; damaged?")
+            if max(math.prod(found) * 8, expected) > limits.VALUES * 8:
+                raise DataError(
+                    f"{where}: shape {found} is more than {limits.VALUES} numbers or {limits.VALUES * 8} bytes"
+                )
             stream.seek(0)
             return npy.read_array(stream, allow_pickle=False)
     except DataError:
         raise
     except DAMAGE as error:
-        raise DataError(
-            f"{where}: not a readable NPY array ({(str(error) or 'damaged').splitlines()[0]})"
-        ) from error
+        raise DataError(f"{where}: not a readable NPY array ({_reason(error)})") from error
+
+
+def _header(stream: IO[bytes], where: str) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and type of the array that follows."""
+    version = npy.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise DataError(f"{where}: NPY format {version} is for arrays of records; save plain numbers")
+    start = stream.tell()
+    if int.from_bytes(stream.read(2 * version[0]), "little") > limits.NPY_HEADER_BYTES:
+        raise DataError(f"{where}: a header of more than {limits.NPY_HEADER_BYTES} bytes")
+    stream.seek(start)
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    try:
+        found, _, dtype = header(stream)
+    except Exception as error:  # NumPy evaluates the header as Python, which raises nearly anything on damage
+        raise DataError(f"{where}: not a readable NPY array ({_reason(error)})") from error
+    return found, dtype
 
 
 @contextmanager
@@ -157,10 +121,9 @@ def _stream(file: Path, key: str | int | None) -> Iterator[tuple[IO[bytes], int]
         return
     known = keys(file)
     if key not in known:
-        raise DataError(
-            f"{file}: no array {key!r} in it; there are {', '.join(known[:8])} (table.features, table.label_column)"
-        )
-    with zipfile.ZipFile(file) as archive:
+        some = shown(", ".join(known[:8])[:200])
+        raise DataError(f"{file}: no array {key!r} in it; there are {some} (table.features, table.label_column)")
+    with open_zip(file) as archive:
         info = archive.getinfo(f"{key}.npy")
-        with archive.open(info) as stream:
+        with open_member(archive, info) as stream:
             yield stream, info.file_size

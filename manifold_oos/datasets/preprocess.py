@@ -1,5 +1,6 @@
 """The common options: choose samples, grey, resize, project and normalise, in that order."""
 
+import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manifold_oos.datasets import images
+from manifold_oos.datasets import images, limits
 from manifold_oos.errors import ConfigError, DataError
 
 Array = NDArray[np.floating]
@@ -37,30 +38,10 @@ def select(
     per_class: int | None,
     name: str = "data",
 ) -> tuple[NDArray[np.intp], NDArray[np.int64], tuple[str, ...]]:
-    """The samples that ``classes`` and ``per_class`` leave.
+    """The samples that ``classes`` and ``per_class`` leave: positions, labels renumbered from 0, class names.
 
-    Parameters
-    ----------
-    labels : ndarray of int
-        Class of each sample.
-    class_names : sequence of str
-        Name of each class.
-    classes : int or sequence, optional
-        The first so many classes, or a list of class names (str) and positions (int, from 0); their order is that
-        of the data whatever the order of the list.
-    per_class : int, optional
-        The first so many samples of each class.
-    name : str
-        The set, for messages.
-
-    Returns
-    -------
-    index : ndarray of int
-        Positions of the samples that stay.
-    y : ndarray of int
-        Their labels, renumbered from 0.
-    class_names : tuple of str
-        The classes that stay.
+    Classes are a number (the first so many), or names (str) and positions (int, from 0); their order is that of the
+    data whatever the order of the list.
 
     Examples
     --------
@@ -102,20 +83,7 @@ def select(
 
 
 def checked(name: str, common: dict[str, Any]) -> dict[str, Any]:
-    """Common options in one form, or a line that says which is wrong.
-
-    Parameters
-    ----------
-    name : str
-        The set, for messages.
-    common : dict
-        Every key of ``COMMON``.
-
-    Returns
-    -------
-    dict
-        The same with lists as tuples and a single size as a pair.
-    """
+    """Every key of ``COMMON`` in one form (a list as tuple, a size as pair), or a line that says which is wrong."""
 
     def positive(key: str) -> None:
         value = common[key]
@@ -132,6 +100,9 @@ def checked(name: str, common: dict[str, Any]) -> dict[str, Any]:
         positive("classes")
     positive("per_class")
     positive("random_projection")
+    if common["random_projection"] is not None and common["random_projection"] > limits.PROJECTION:
+        value = common["random_projection"]
+        raise ConfigError(f"{name}.random_projection: {value} is more than {limits.PROJECTION} directions")
     size = common["size"]
     if size is not None:
         pair = (size, size) if isinstance(size, int) else tuple(size) if isinstance(size, list | tuple) else ()
@@ -150,21 +121,20 @@ def checked(name: str, common: dict[str, Any]) -> dict[str, Any]:
     return common
 
 
-def features(values: NDArray, step: Mapping[str, Any]) -> Array:
-    """Rows of the chosen samples.
-
-    Parameters
-    ----------
-    values : ndarray
-        Raw images or rows.
-    step : mapping
-        Every key of ``COMMON``, checked.
-
-    Returns
-    -------
-    ndarray of shape (n, D)
-        Float64.
-    """
+def features(values: NDArray, step: Mapping[str, Any], name: str = "data") -> Array:
+    """Float64 rows of the chosen samples, raw images or rows; ``step`` has every key of ``COMMON``, checked."""
+    width = math.prod(image_shape(values.shape, {**step, "random_projection": None}) or values.shape[1:])
+    if len(values) * width > limits.VALUES:
+        how = "size, gray, classes or per_class" if values.ndim > 2 else "fewer rows or columns"
+        raise DataError(
+            f"{name}: {len(values)} samples of {width} numbers are more than {limits.VALUES}; give {how}"
+        )
+    if (
+        step["random_projection"] is not None
+        and max(width, len(values)) * step["random_projection"] > limits.VALUES
+    ):
+        what = f"{step['random_projection']} directions for {len(values)} samples of {width} numbers"
+        raise DataError(f"{name}.random_projection: {what} take more than {limits.VALUES} numbers")
     if values.ndim > 2:
         if step["gray"]:
             values = images.to_gray(values)
@@ -185,20 +155,7 @@ def features(values: NDArray, step: Mapping[str, Any]) -> Array:
 
 
 def image_shape(shape: tuple[int, ...], step: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """Shape of the image in a row that :func:`features` makes.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the raw values.
-    step : mapping
-        Every key of ``COMMON``, checked.
-
-    Returns
-    -------
-    tuple of int or None
-        (h, w) or (h, w, 3); None where rows are not images.
-    """
+    """(h, w) or (h, w, 3) in a row that :func:`features` makes of raw values of a shape; None without images."""
     if len(shape) == 2 or step["random_projection"] is not None:
         return None
     height_width = shape[1:3] if step["size"] is None else step["size"][::-1]

@@ -28,6 +28,8 @@ class Copy(_Strict):
     """An address per file, where it may be downloaded without more ado."""
     sha256: tuple[Digest, ...] = ()
     """A digest per file, where the official download is known byte by byte."""
+    bytes: tuple[int, ...] = ()
+    """Size of each file, where that is known; a download of more is broken off."""
     fingerprint: Digest | None = None
     """Of the decoded samples; None where nobody could compute it yet, so that only counts are verified."""
     size: tuple[int, int] | None = None
@@ -63,16 +65,5 @@ class Spec(_Strict):
 
 @cache
 def spec(name: str) -> Spec:
-    """What is known of a data set.
-
-    Parameters
-    ----------
-    name : str
-        Its name, for example ``coil20``.
-
-    Returns
-    -------
-    Spec
-        The content of ``datasets/<name>.yaml``.
-    """
+    """The content of ``datasets/<name>.yaml``."""
     return Spec.model_validate(yaml.safe_load((shipped("datasets") / f"{name}.yaml").read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Toy manifolds drawn from a seed, with their true coordinates: two Swiss rolls, the S surface, two curves."""
+"""Toy manifolds drawn from a seed, with true coordinates: Swiss rolls, S surface, torus, sphere, two curves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,21 +18,12 @@ ROLL, HEIGHT = (1.5 * np.pi, 4.5 * np.pi), 21.0
 #: The hole of Donoho and Grimes's Swiss roll, in t and height.
 HOLE_T, HOLE_HEIGHT = (9.0, 12.0), (9.0, 14.0)
 S_WIDTH = 5.0
+#: Radius of the circle in the middle of the torus's tube, and of the tube.
+RING, TUBE = 2.0, 1.0
 
 
 def spiral_length(t: Array) -> Array:
-    r"""Arc length of the spiral :math:`(t \cos t, t \sin t)` from its centre to t.
-
-    Parameters
-    ----------
-    t : ndarray
-        Angles, not negative.
-
-    Returns
-    -------
-    ndarray
-        :math:`\tfrac12 (t \sqrt{1 + t^2} + \operatorname{arsinh} t)`.
-    """
+    r"""Arc length of the spiral :math:`(t \cos t, t \sin t)` from its centre to t ≥ 0."""
     length: Array = (t * np.sqrt(1 + t**2) + np.arcsinh(t)) / 2
     return length
 
@@ -40,21 +31,7 @@ def spiral_length(t: Array) -> Array:
 def swiss_roll(n_samples: int, rng: Generator, hole: bool = False) -> tuple[Array, dict[str, Array]]:
     r"""Points :math:`(t \cos t, h, t \sin t)` with t uniform in [1.5π, 4.5π] and h in [0, 21].
 
-    Parameters
-    ----------
-    n_samples : int
-        Number of points.
-    rng : Generator
-        Source of randomness.
-    hole : bool, default=False
-        Whether to leave out 9 < t < 12 with 9 < h < 14.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 3)
-        The points.
-    parameters : dict
-        ``arc_length`` from the inner edge, and ``width`` (h).
+    With a hole, 9 < t < 12 with 9 < h < 14 is left out; ``arc_length`` is from the inner edge, ``width`` is h.
     """
     t, h = np.empty(0), np.empty(0)
     while len(t) < n_samples:
@@ -67,21 +44,9 @@ def swiss_roll(n_samples: int, rng: Generator, hole: bool = False) -> tuple[Arra
 
 
 def s_surface(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
-    """Points of two circular arcs that make an S, drawn out in width: Roweis's S-curve.
+    """Points of two circular arcs that make an S in x and z, drawn out in width: Roweis's S-curve.
 
-    Parameters
-    ----------
-    n_samples : int
-        Number of points; the first half lies below the plane z = 1, the others above it.
-    rng : Generator
-        Source of randomness.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 3)
-        The points; the S is in x and z.
-    parameters : dict
-        ``arc_length`` in [0, 3π] from the lower end, and ``width`` in [0, 5].
+    The first half lies below the plane z = 1; ``arc_length`` is in [0, 3π] from the lower end, ``width`` in [0, 5].
     """
     below = n_samples // 2
     length = 1.5 * np.pi * rng.uniform(size=n_samples)
@@ -93,26 +58,32 @@ def s_surface(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
     return X, {"arc_length": length, "width": width}
 
 
+def torus(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
+    """Points of a torus, uniform by area, with ``azimuth`` about the z axis and ``angle`` about the tube."""
+    angle = np.empty(0)
+    while len(angle) < n_samples:
+        more, height = rng.uniform(-np.pi, np.pi, n_samples), rng.uniform(0, RING + TUBE, n_samples)
+        angle = np.append(angle, more[height < RING + TUBE * np.cos(more)])[:n_samples]
+    azimuth = rng.uniform(0, 2 * np.pi, n_samples)
+    radius = RING + TUBE * np.cos(angle)
+    X = np.column_stack([radius * np.cos(azimuth), radius * np.sin(azimuth), TUBE * np.sin(angle)])
+    return X, {"azimuth": np.degrees(azimuth), "angle": np.degrees(angle)}
+
+
+def sphere(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
+    """Points of the unit sphere, uniform by area, with ``azimuth`` and ``elevation``."""
+    azimuth, z = rng.uniform(0, 2 * np.pi, n_samples), rng.uniform(-1, 1, n_samples)
+    radius = np.sqrt(1 - z**2)
+    X = np.column_stack([radius * np.cos(azimuth), radius * np.sin(azimuth), z])
+    return X, {"azimuth": np.degrees(azimuth), "elevation": np.degrees(np.arcsin(z))}
+
+
 def two_manifolds(n_samples: int, rng: Generator) -> tuple[Array, dict[str, Array]]:
     """Points of two interlocking half circles of radius 3 in the plane, as many on each.
 
     The first opens downwards about the origin, the second upwards about (3, 1): near each other everywhere, and
-    no line parts them.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of points; the first half is the first curve.
-    rng : Generator
-        Source of randomness.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        The points.
-    parameters : dict
-        ``arc_length`` from the left end of the curve, and ``side``: 1 on the first curve, −1 on the second, the
-        one-dimensional embedding of SOSI's Fig. 2.
+    no line parts them. ``arc_length`` is from the left end of the curve; ``side`` is 1 on the first curve and −1 on
+    the second, the one-dimensional embedding of SOSI's Fig. 2.
     """
     side = np.where(np.arange(n_samples) < (n_samples + 1) // 2, 1.0, -1.0)
     angle = np.pi * rng.uniform(size=n_samples)
@@ -212,6 +183,62 @@ class SSurface(Toy):
         """
         rng = np.random.default_rng(seed)
         return _rows(s_surface(n_samples, rng), noise, rng)
+
+
+class Torus(Toy):
+    """Torus in space, the circle of its tube's middle of radius 2, the tube of radius 1, uniform by area."""
+
+    name = "torus"
+
+    def read(self, variant: str, *, n_samples: int = 1000, noise: float = 0.0, seed: int = 0) -> Raw:
+        """Draw the points.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+        n_samples : int, default=1000
+            Number of points.
+        noise : float, default=0.0
+            Standard deviation of Gaussian noise in space.
+        seed : int, default=0
+            Different seeds give independent draws.
+
+        Returns
+        -------
+        Raw
+            With the parameters ``azimuth`` (about the axis) and ``angle`` (about the tube), in degrees.
+        """
+        rng = np.random.default_rng(seed)
+        return _rows(torus(n_samples, rng), noise, rng)
+
+
+class NoisySphere(Toy):
+    """Unit sphere in space, uniform by area, with noise."""
+
+    name = "noisy_sphere"
+
+    def read(self, variant: str, *, n_samples: int = 1000, noise: float = 0.05, seed: int = 0) -> Raw:
+        """Draw the points.
+
+        Parameters
+        ----------
+        variant : str
+            The only one.
+        n_samples : int, default=1000
+            Number of points.
+        noise : float, default=0.05
+            Standard deviation of Gaussian noise in space.
+        seed : int, default=0
+            Different seeds give independent draws.
+
+        Returns
+        -------
+        Raw
+            With the parameters ``azimuth`` and ``elevation``, in degrees, of the points without noise.
+        """
+        rng = np.random.default_rng(seed)
+        return _rows(sphere(n_samples, rng), noise, rng)
 
 
 class TwoManifolds(Toy):

@@ -11,7 +11,7 @@ import pytest
 import scipy.io
 from PIL import Image
 
-from manifold_oos.datasets import load, mat5, sources
+from manifold_oos.datasets import limits, load
 from manifold_oos.errors import DataError
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -110,22 +110,24 @@ def test_sixteen_bits_are_refused(make, tmp_path):
 
 @pytest.mark.parametrize("form", ["zip", "tgz"])
 def test_archive_bomb_in_a_wanted_member(form, good, make, tmp_path):
-    getattr(make, form)(tmp_path / f"coil-20-proc.{form}", good | {OBJ.format(3, 1): bytes(sources.MAX_MEMBER + 1)})
+    getattr(make, form)(
+        tmp_path / f"coil-20-proc.{form}", good | {OBJ.format(3, 1): bytes(limits.MEMBER_BYTES + 1)}
+    )
     check_fails("coil20", r"obj3__1\.png: .*more than", tmp_path)
 
 
-@pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_MEMBER", "MAX_TOTAL"])
+@pytest.mark.parametrize("limit", ["MEMBERS", "MEMBER_BYTES", "ARCHIVE_BYTES"])
 @pytest.mark.parametrize("form", ["zip", "tgz", "folder"])
 def test_members_that_are_not_wanted_may_be_many_and_large(form, limit, good, make, tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, limit, len(good) if limit == "MAX_MEMBERS" else sum(map(len, good.values())))
+    monkeypatch.setattr(limits, limit, len(good) if limit == "MEMBERS" else sum(map(len, good.values())))
     members = good | {f"coil-20-proc/video{i}.mp4": bytes(10_000) for i in range(9)}
     getattr(make, form)(tmp_path / ("" if form == "folder" else f"coil-20-proc.{form}"), members)
     assert len(load("coil20", data_dir=tmp_path)) == len(good)
 
 
-@pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_TOTAL"])
+@pytest.mark.parametrize("limit", ["MEMBERS", "ARCHIVE_BYTES"])
 def test_too_many_members_or_bytes(limit, good, make, tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, limit, 5)
+    monkeypatch.setattr(limits, limit, 5)
     make.zip(tmp_path / "coil-20-proc.zip", good)
     check_fails("coil20", "more than", tmp_path)
 
@@ -233,7 +235,7 @@ def test_mat_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
     scipy.io.savemat(
         tmp_path / "UMIST.mat", {"X": np.zeros((2000, 1024)), "Y": np.ones((2000, 1))}, do_compression=True
     )
-    monkeypatch.setattr(mat5, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(limits, "MAT_BYTES", 1 << 20)
     check_fails("umist", "unpacks to more than", tmp_path)
 
 

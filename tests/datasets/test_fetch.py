@@ -7,9 +7,10 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import requests
 
 from manifold_oos.cli import main
-from manifold_oos.datasets import fetch, load
+from manifold_oos.datasets import fetch, limits, load
 from manifold_oos.datasets import specs as specs_module
 from manifold_oos.datasets.coil20 import Coil20
 from manifold_oos.datasets.files import download_dir
@@ -24,6 +25,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content = content
         self.break_off = 0
+        self.silent = False
         self.requests = []
 
     def url(self, path):
@@ -42,7 +44,8 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path == "/coil-20-proc.zip":
             content = self.server.content
             self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
+            if not self.server.silent:
+                self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             if self.server.break_off > 0:
                 self.server.break_off -= 1
@@ -131,6 +134,49 @@ def test_connection_that_always_breaks(known, server, describe):
     assert "moos data get" not in str(error.value)
     assert len(server.requests) == 1 + fetch.RETRIES
     assert in_downloads() == []
+
+
+def test_download_of_more_than_the_size_that_is_stated(server, describe):
+    describe(bytes=(len(server.content) - 1,))
+    with pytest.raises(DataError, match=rf"download failed: .*{len(server.content)} bytes, where at most"):
+        load("coil20")
+    assert in_downloads() == []
+    assert len(server.requests) == 1
+    describe(bytes=(len(server.content),))
+    assert len(load("coil20")) == 4
+
+
+def test_download_that_does_not_say_its_size_has_an_end(server, describe, monkeypatch):
+    server.silent = True
+    describe()
+    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", len(server.content) - 1)
+    with pytest.raises(DataError, match=rf"download failed: .*more than {len(server.content) - 1} bytes"):
+        load("coil20")
+    assert in_downloads() == []
+    monkeypatch.setattr(limits, "DOWNLOAD_BYTES", len(server.content))
+    assert len(load("coil20")) == 4
+
+
+@pytest.mark.parametrize(
+    ("start", "target", "followed"),
+    [
+        ("https://a.org/x", "https://b.org/y", True),
+        ("https://a.org/x", "/y", True),
+        ("https://a.org/x", "//b.org/y", True),
+        ("http://127.0.0.1:1/x", "http://127.0.0.1:1/y", True),
+        ("https://a.org/x", "http://a.org/x", False),
+        ("https://a.org/x", "ftp://a.org/x", False),
+    ],
+)
+def test_redirects_do_not_leave_https(start, target, followed):
+    response = requests.Response()
+    response.status_code, response.url = 302, start
+    response.headers["location"] = target
+    if followed:
+        assert fetch._Session().get_redirect_target(response) == target
+    else:
+        with pytest.raises(fetch._Refused, match="which is not https"):
+            fetch._Session().get_redirect_target(response)
 
 
 def test_wrong_hash(server, describe):

@@ -12,7 +12,7 @@ from manifold_oos.datasets.toy import HEIGHT, ROLL, spiral_length
 from manifold_oos.errors import ConfigError, DataError
 from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances
 
-TOYS = ("swiss_roll", "swiss_roll_hole", "s_surface", "two_manifolds")
+TOYS = ("swiss_roll", "swiss_roll_hole", "s_surface", "two_manifolds", "torus", "noisy_sphere")
 
 
 def local_stretch(dataset, parameters, n_neighbors=4):
@@ -88,6 +88,27 @@ def test_hole_is_empty_and_only_the_hole():
     assert inside(holed) == 0
     t, height = np.hypot(holed.X[:, 0], holed.X[:, 2]), holed.X[:, 1]
     assert ((t > 9) & (t < 12) & (height < 9)).any()
+
+
+def test_torus_is_uniform_by_area_and_its_angles_are_true():
+    data = load("torus", n_samples=20_000)
+    azimuth, angle = (np.radians(data.parameters[key]) for key in ("azimuth", "angle"))
+    radius = 2 + np.cos(angle)
+    expected = np.column_stack([radius * np.cos(azimuth), radius * np.sin(azimuth), np.sin(angle)])
+    np.testing.assert_allclose(data.X, expected, atol=1e-12)
+    outer = np.hypot(data.X[:, 0], data.X[:, 1]) > 2
+    assert outer.mean() == pytest.approx((np.pi * 2 + 2) / (4 * np.pi), abs=0.015)  # areas of the two halves
+    assert azimuth.mean() == pytest.approx(np.pi, abs=0.05)
+
+
+def test_sphere_is_uniform_by_area_and_its_angles_are_true():
+    data = load("noisy_sphere", n_samples=20_000, noise=0.0)
+    azimuth, elevation = (np.radians(data.parameters[key]) for key in ("azimuth", "elevation"))
+    radius = np.cos(elevation)
+    expected = np.column_stack([radius * np.cos(azimuth), radius * np.sin(azimuth), np.sin(elevation)])
+    np.testing.assert_allclose(data.X, expected, atol=1e-12)
+    np.testing.assert_allclose((data.X**2).mean(axis=0), 1 / 3, atol=0.01)
+    assert np.abs(np.linalg.norm(load("noisy_sphere", n_samples=20_000).X, axis=1) - 1).std() > 0.02
 
 
 def test_s_surface_is_roweis_s_curve_cut_in_halves_by_a_plane():

@@ -7,6 +7,7 @@ import scipy.io
 from manifold_oos.datasets import available, load
 from manifold_oos.datasets.files import FileLoader
 from manifold_oos.datasets.specs import spec
+from manifold_oos.errors import DataError
 from manifold_oos.resources import shipped
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -250,6 +251,37 @@ def test_frey(tmp_path):
     np.testing.assert_array_equal(data.X.reshape(5, 28, 20), frames / 255)
     assert data.y is None
     assert data.n_classes == 0
+
+
+def test_isomap_faces(tmp_path):
+    images = np.random.default_rng(0).random((5, 32, 32))
+    truth = np.arange(15.0).reshape(3, 5)
+    scipy.io.savemat(tmp_path / "isomap_faces_32.mat", {"dataY": as_rows(images).T, "dataT": truth})
+    data = load("isomap_faces", data_dir=tmp_path)
+    np.testing.assert_array_equal(data.X.reshape(5, 32, 32), images)
+    assert {key: values.tolist() for key, values in data.parameters.items()} == {
+        "light": [0, 1, 2, 3, 4],
+        "left_right": [5, 6, 7, 8, 9],
+        "up_down": [10, 11, 12, 13, 14],
+    }
+    scipy.io.savemat(tmp_path / "isomap_faces_32.mat", {"dataY": as_rows(images).T, "dataT": truth[:, :4]})
+    with pytest.raises(DataError, match=r"isomap_faces_32\.mat: dataT: 4 poses for 5 images"):
+        load("isomap_faces", data_dir=tmp_path)
+
+
+def test_usps(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (20, 16, 16), dtype=np.uint8)
+    labels = np.repeat([[2], [10], [1], [3], [4], [5], [6], [7], [8], [9]], 2, axis=0)
+    scipy.io.savemat(tmp_path / "USPS.mat", {"fea": images.reshape(20, -1), "gnd": labels})
+    data = load("usps", data_dir=tmp_path)
+    assert data.y.tolist() == np.repeat(np.arange(10), 2).tolist()
+    np.testing.assert_array_equal(data.X[0].reshape(16, 16), images[4] / 255)
+    np.testing.assert_array_equal(data.X[-2].reshape(16, 16), images[2] / 255)
+    assert (data.names[0], data.class_names[-1]) == ("0/5", "9")
+    fewer = labels.ravel() < 10
+    scipy.io.savemat(tmp_path / "USPS.mat", {"fea": images[fewer].reshape(18, -1), "gnd": labels[fewer]})
+    with pytest.raises(DataError, match=r"USPS\.mat: gnd: labels up to 9 instead of 10"):
+        load("usps", data_dir=tmp_path)
 
 
 def test_gray_teapots(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from manifold_oos.datasets import available, load
+from manifold_oos.datasets import available, limits, load
 from manifold_oos.datasets.base import ROW_OPTIONS, Loader, Raw
 from manifold_oos.errors import ConfigError, DataError
 
@@ -216,6 +216,7 @@ def test_fingerprint_depends_on_pixels_and_labels():
         ({"classes": []}, "class names"),
         ({"classes": [1.5]}, "class names"),
         ({"random_projection": -1}, "whole number from 1"),
+        ({"random_projection": 10**8}, "100000000 is more than 65536 directions"),
         ({"seed": -1}, "whole number from 0"),
     ],
 )
@@ -223,6 +224,26 @@ def test_wrong_options_are_one_line(options, message):
     with pytest.raises(ConfigError, match=message) as error:
         Pictures.check(options)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"pictures: 12 samples of 576 numbers are more than 6000; give size, gray, classes or per_class"),
+        ({"size": 20, "gray": True, "classes": 2}, None),
+        ({"size": 40, "gray": True, "classes": ["b"]}, None),
+        ({"size": 40, "gray": True, "classes": 2}, "8 samples of 1600 numbers"),
+        ({"gray": True, "random_projection": 600}, "600 directions for 12 samples of 192 numbers"),
+        ({"size": 1, "random_projection": 500}, None),
+    ],
+)
+def test_numbers_are_counted_before_they_are_made(options, message, monkeypatch):
+    monkeypatch.setattr(limits, "VALUES", 6000)
+    if message is None:
+        assert Pictures().load(**options).X.size <= 6000
+        return
+    with pytest.raises(DataError, match=message):
+        Pictures().load(**options)
 
 
 def test_options_that_make_no_sense_are_not_there():
@@ -277,8 +298,10 @@ def test_every_set_of_the_issue_is_registered_and_describes_itself():
         "mit_cbcl",
         "robotics_csie",
         "pf01",
+        "usps",
     }
     unlabelled = {"frey", "teapot", "swiss_roll", "swiss_roll_hole", "s_surface", "moving_face"}
+    unlabelled |= {"isomap_faces", "torus", "noisy_sphere"}
     others = {"two_manifolds", "turntable", "digits", "folder", "table"}
     loaders = available()
     assert from_files | unlabelled | others <= set(loaders)

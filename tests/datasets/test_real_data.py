@@ -31,6 +31,9 @@ LOADS = [
     ("fei", {"classes": 50, "gray": True}, 700, 50, (28, 28)),
     ("frey", {}, 1965, 0, (28, 20)),
     ("teapot", {}, 100, 0, (38, 50)),
+    ("isomap_faces", {}, 698, 0, (32, 32)),
+    ("usps", {}, 11000, 10, (16, 16)),
+    ("usps", {"per_class": 100}, 1000, 10, (16, 16)),
 ]
 
 
@@ -63,7 +66,7 @@ def test_all_files_verify(data_dir, capsys):
     assert status.value.code == 0
     lines = capsys.readouterr().out.splitlines()
     right = [line for line in lines if line.startswith("right")]
-    assert len({line.rsplit(", ", 1)[1] for line in right}) == 14
+    assert len({line.rsplit(", ", 1)[1] for line in right}) == 16
     assert all("fingerprint" in line and "no fingerprint" not in line for line in right)
 
 
@@ -149,6 +152,31 @@ def test_yaleb_lights_come_from_the_named_side(data_dir):
     images = data.X.reshape(-1, 20, 20)
     right_minus_left = images[:, :, 10:].mean((1, 2)) - images[:, :, :10].mean((1, 2))
     assert abs(np.corrcoef(right_minus_left, data.parameters["azimuth"])[0, 1]) > 0.7
+
+
+def test_isomap_faces_turn_and_are_lit_as_their_parameters_say(data_dir):
+    """Light from the right makes the right half bright; a head turned left reaches further to that side."""
+    data = load("isomap_faces", data_dir=data_dir)
+    images, side = data.X.reshape(-1, 32, 32), np.arange(32) - 15.5
+    bright = images[:, :, 16:].mean((1, 2)) - images[:, :, :16].mean((1, 2))
+    head = images > 0.02
+    middle = (head * side).sum((1, 2)) / head.sum((1, 2))
+    for measured, key in ((bright, "light"), (middle, "left_right")):
+        agreement = {name: abs(np.corrcoef(measured, data.parameters[name])[0, 1]) for name in data.parameters}
+        assert agreement[key] > 0.75
+        assert sum(agreement.values()) - agreement[key] < 0.4
+    assert set(data.parameters) == {"light", "left_right", "up_down"}
+
+
+def test_usps_labels_are_the_digits_of_the_pictures(data_dir):
+    """A classifier of scikit-learn's digits agrees with these labels, not shifted nor with pictures on a side."""
+    digits, usps = load("digits", normalize="unit"), load("usps", data_dir=data_dir, size=8, normalize="unit")
+    nearest = KNeighborsClassifier(3).fit(digits.X, digits.y)
+    upright = nearest.predict(usps.X)
+    agreement = [np.mean(upright == (usps.y + shift) % 10) for shift in range(10)]
+    assert agreement[0] > 0.4 > 2 * max(agreement[1:])
+    lying = usps.X.reshape(-1, 8, 8).transpose(0, 2, 1).reshape(-1, 64)
+    assert np.mean(nearest.predict(lying) == usps.y) < 0.75 * agreement[0]
 
 
 @pytest.mark.parametrize("name", ["orl", "yale", "eth80"])

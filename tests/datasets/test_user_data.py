@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from manifold_oos.datasets import load
+from manifold_oos.datasets import limits, load
 from manifold_oos.datasets.images import resize
 from manifold_oos.errors import ConfigError, DataError
 
@@ -160,6 +160,52 @@ def test_corrupt_image_is_named(pets, tmp_path):
     archive = zipped(pets, tmp_path / "pets.zip")
     message = refused(DataError, "folder", path=archive)
     assert "pets.zip: cat/2.png" in message
+
+
+def test_all_bad_images_are_listed_and_can_be_skipped(pets):
+    for i in range(20, 35):
+        (pets / "dog" / f"{i}.png").write_bytes(b"not an image")
+    (pets / "cat" / "0.webp").write_bytes(b"RIFF")
+    message = refused(DataError, "folder", path=pets)
+    assert message.startswith(
+        f"{pets}: cat/0.webp: images of this format are not read; convert them to PNG; dog/20"
+    )
+    assert "dog/28.png: not an image of a known format; and 6 more (16 bad images;" in message
+    assert "dog/29.png" not in message
+    data = load("folder", path=pets, skip_bad=True)
+    assert len(data) == 5
+    assert data.note == "16 files that are no readable images were left out"
+    for file in (*pets.glob("*/*.png"), *pets.glob("*/*.bmp")):
+        file.write_bytes(b"not an image")
+    assert "not an image" in refused(DataError, "folder", path=pets, skip_bad=True)
+
+
+@pytest.mark.parametrize("kind", ["png", "tif", "pgm"])
+def test_sixteen_bits_are_read_in_full_depth(kind, tmp_path):
+    deep = np.random.default_rng(0).integers(0, 65536, (5, 6)).astype(np.uint16)
+    dark = (deep // 300).astype(np.uint16)  # fits into 8 bits, but means nearly black
+    for i, pixels in enumerate((deep, dark)):
+        (tmp_path / "own" / "a").mkdir(parents=True, exist_ok=True)
+        if kind == "pgm":
+            head = b"P5 6 5 65535\n"
+            (tmp_path / "own" / "a" / f"{i}.pgm").write_bytes(head + pixels.astype(">u2").tobytes())
+        else:
+            Image.fromarray(pixels).save(tmp_path / "own" / "a" / f"{i}.{kind}")
+    save(tmp_path / "own" / "b" / "1.png", picture(1))
+    data = load("folder", path=tmp_path / "own")
+    np.testing.assert_allclose(data.X[0], deep.ravel() / 65535, rtol=1e-12)
+    np.testing.assert_allclose(data.X[1], dark.ravel() / 65535, rtol=1e-12)
+    np.testing.assert_allclose(data.X[2], picture(1).ravel() / 255, rtol=1e-12)
+    assert data.image_shape == (5, 6)
+    small = load("folder", path=tmp_path / "own", size=(3, 5), resample="box").X[0].reshape(5, 3)
+    np.testing.assert_allclose(small, deep.reshape(5, 3, 2).mean(2) / 65535, atol=1e-6)
+
+
+def test_images_are_counted_at_their_final_size(pets, monkeypatch):
+    monkeypatch.setattr(limits, "VALUES", 100)
+    assert "more than 100 pixels up to here; give size" in refused(DataError, "folder", path=pets)
+    assert load("folder", path=pets, size=(4, 4)).X.shape == (5, 16)
+    assert "pixels up to here" in refused(DataError, "folder", path=pets, size=(5, 5))
 
 
 def test_format_that_is_not_read_is_named_not_dropped(pets):
