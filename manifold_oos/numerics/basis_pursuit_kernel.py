@@ -15,7 +15,7 @@ Index = NDArray[np.integer]
 #: Coefficients that may enter between two looks at all of them, and pivots between the two.
 CANDIDATES, PIVOTS = 24, 16
 #: Pivots after which a tableau is made anew.
-OLD = 100
+OLD = 200
 #: How much a reduced cost may exceed 1 in single precision, where the search starts, and in double, where it ends.
 ROUGH, OPTIMAL = 1e-4, 1e-9
 # Sums may be reordered for vector instructions; the same machine code gives the same results.
@@ -46,6 +46,7 @@ def simplex(
     (m, D), N = B.shape, len(atoms)
     x, s, v = np.empty_like(B), np.ones_like(B), np.empty_like(B)
     T, size = np.empty((m, nonbasic.shape[1], D), atoms.dtype), np.full(m, np.inf)
+    exact = optimal <= OPTIMAL
     age, active = np.zeros(m, np.int64), np.arange(m)
     C, score = np.empty(CANDIDATES, np.int64), np.empty(CANDIDATES, atoms.dtype)
     for r in range(m):
@@ -71,7 +72,7 @@ def simplex(
                 k[r] = compress(T[r, : n + c], nonbasic[r], N)
                 age[r] += pivots
                 again = pivots == 0 or age[r] >= OLD
-            elif age[r]:
+            elif age[r] and exact:
                 again = True
             else:
                 for j in range(N):
