@@ -1,4 +1,4 @@
-"""The compiled part of :mod:`manifold_oos.numerics.convex_weights`: imported on first use, numba being slow to load."""
+"""The compiled part of :mod:`manifold_oos.numerics.convex_weights`: imported on first use, numba loading slowly."""
 
 import numpy as np
 from numba import njit
