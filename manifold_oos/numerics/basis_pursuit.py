@@ -17,8 +17,6 @@ GAP = 1e-6
 _MAX_ROUNDS = 200
 #: Weights of e, relative to that of a, that stand for "no error allowed".
 _PENALTIES = (1e3, 1e6)
-#: Columns of B solved side by side.
-_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ def _feasible(A: Array, v: Array, skip: NDArray, error: bool) -> Array:
 
 
 def _simplex(A: Array, B: Array, skip: NDArray, error: bool) -> tuple[Array, Array]:
-    """Block by block; without the error term, e costs so much that an optimal basis drives it out."""
+    """Without the error term, e costs so much that an optimal basis drives it out."""
     from manifold_oos.numerics.basis_pursuit_kernel import solve
 
     (D, N), m = A.shape, B.shape[1]
@@ -209,15 +207,12 @@ def _simplex(A: Array, B: Array, skip: NDArray, error: bool) -> tuple[Array, Arr
     with _threads().limit(limits=1):  # the matrices are small: a second thread costs more than it gives
         for weight in (1.0,) if error else _PENALTIES:
             atoms = np.ascontiguousarray(weight * A.T)
-            left = []
-            for block in np.split(todo, range(_BLOCK, len(todo), _BLOCK)):
-                unit = np.abs(b[block]).max(axis=1, keepdims=True)
-                code, dual = solve(atoms, b[block] / unit, noise, skip[block], _MAX_ROUNDS)
-                a[block], v[block] = weight * unit * code, weight * dual
-                if not error:
-                    rest = np.abs(b[block] - a[block] @ A.T).max(axis=1)
-                    left.extend(block[~(rest <= 1e-9 * unit[:, 0])])
-            todo = np.array(left, dtype=int)
+            unit = np.abs(b[todo]).max(axis=1, keepdims=True)
+            code, dual = solve(atoms, b[todo] / unit, noise, skip[todo], _MAX_ROUNDS)
+            code *= weight * unit
+            a[todo], v[todo] = code, weight * dual
+            if not error:
+                todo = todo[~(np.abs(b[todo] - code @ A.T).max(axis=1) <= 1e-9 * unit[:, 0])]
     return a.T, v.T
 
 

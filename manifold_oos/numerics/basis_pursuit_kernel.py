@@ -14,6 +14,8 @@ Array = NDArray[np.floating]
 Index = NDArray[np.integer]
 #: Coefficients that may enter between two looks at all of them, and pivots between the two.
 CANDIDATES, PIVOTS = 24, 16
+#: Right-hand sides whose coefficients are looked at together.
+BLOCK = 64
 #: Pivots after which a tableau is made anew.
 OLD = 200
 #: How much a reduced cost may exceed 1 in single precision, where the search starts, and in double, where it ends.
@@ -25,28 +27,43 @@ compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"
 def solve(atoms: Array, B: Array, noise: Array, skip: Index, max_rounds: int) -> tuple[Array, Array]:
     """Codes and dual-feasible points of the rows of B, whose largest entries are 1; NaN where the method failed."""
     (m, D), N = B.shape, len(atoms)
-    basic, k = np.tile(N + np.arange(D), (m, 1)), np.zeros(m, dtype=np.int64)
-    nonbasic = np.empty((m, min(N, D) + CANDIDATES), dtype=np.int64)
-    single = np.float32
-    rough = (B + 1e-6 * noise).astype(single)
-    simplex(atoms.astype(single), rough, skip, basic, nonbasic, k, ROUGH, max_rounds)
-    v, size, T = simplex(atoms, B + 1e-9 * noise, skip, basic, nonbasic, k, OPTIMAL, max_rounds)
-    size[np.isinf(size)] = np.nan
-    return codes(T, B, basic, nonbasic, k, N), v / np.maximum(size, 1)[:, None]
+    a, v = np.empty((m, N)), np.empty((m, D))
+    rough = atoms.astype(np.float32)
+    T = np.empty((min(m, BLOCK), min(N, D) + CANDIDATES, D))
+    T_rough = np.empty(T.shape, dtype=np.float32)
+    for start in range(0, m, BLOCK):
+        block = slice(start, start + BLOCK)
+        b, b_skip = B[block], skip[block]
+        basic, k = np.tile(N + np.arange(D), (len(b), 1)), np.zeros(len(b), dtype=np.int64)
+        nonbasic = np.empty((len(b), T.shape[1]), dtype=np.int64)
+        b_rough = (b + 1e-6 * noise).astype(np.float32)
+        simplex(T_rough, rough, b_rough, b_skip, basic, nonbasic, k, ROUGH, max_rounds)
+        dual, size = simplex(T, atoms, b + 1e-9 * noise, b_skip, basic, nonbasic, k, OPTIMAL, max_rounds)
+        size[np.isinf(size)] = np.nan
+        a[block], v[block] = codes(T, b, basic, nonbasic, k, N), dual / np.maximum(size, 1)[:, None]
+    return a, v
 
 
 @compiled
 def simplex(
-    atoms: Array, B: Array, skip: Index, basic: Index, nonbasic: Index, k: Index, optimal: float, max_rounds: int
-) -> tuple[Array, Array, Array]:
-    """Improve the bases of all rows of B (the k first of ``nonbasic`` count) in place, in the precision of B.
+    T: Array,
+    atoms: Array,
+    B: Array,
+    skip: Index,
+    basic: Index,
+    nonbasic: Index,
+    k: Index,
+    optimal: float,
+    max_rounds: int,
+) -> tuple[Array, Array]:
+    """Improve the bases of all rows of B (the k first of ``nonbasic`` count) and fill their tableaux T.
 
-    Gives the dual points v, max(‖v‖∞, ‖Aᵀv‖∞), infinite where the method failed, and the tableaux.
+    Gives the dual points v and max(‖v‖∞, ‖Aᵀv‖∞), infinite where the method failed. In single precision it ends
+    without making the last tableau anew: the double precision that follows does so.
     """
     (m, D), N = B.shape, len(atoms)
     x, s, v = np.empty_like(B), np.ones_like(B), np.empty_like(B)
-    T, size = np.empty((m, nonbasic.shape[1], D), atoms.dtype), np.full(m, np.inf)
-    exact = optimal <= OPTIMAL
+    size, exact = np.full(m, np.inf), optimal <= OPTIMAL
     age, active = np.zeros(m, np.int64), np.arange(m)
     C, score = np.empty(CANDIDATES, np.int64), np.empty(CANDIDATES, atoms.dtype)
     for r in range(m):
@@ -88,7 +105,7 @@ def simplex(
         active = active[:left]
         if left == 0:
             break
-    return v, size, T
+    return v, size
 
 
 @compiled
@@ -325,25 +342,27 @@ def price(row: Array, s: Array) -> tuple[np.floating, np.floating]:
 @compiled
 def break_point(t: Array, q: Array, ahead: Index, enough: float) -> int:
     """Order break points: those before the returned place have no larger t, with it q adds up to enough."""
-    low, high = 0, len(t)
-    while low < high:
-        swap(t, q, ahead, (low + high) // 2, high - 1)
-        i, middle, total = low, t[high - 1], t.dtype.type(0)
-        for j in range(low, high - 1):
+    before = 0
+    while True:
+        n = len(t)
+        if t[n // 2] < t[n - 1]:  # it is more often among the small ones
+            swap(t, q, ahead, n // 2, n - 1)
+        i, middle, total = 0, t[n - 1], t.dtype.type(0)
+        for j in range(n - 1):
             # No branch: half of them would be predicted wrong.
             smaller = t[j] < middle
             swap(t, q, ahead, i, j)
             total += q[i] * smaller
             i += smaller
-        swap(t, q, ahead, i, high - 1)
+        swap(t, q, ahead, i, n - 1)
         if total >= enough:
-            high = i
-        elif total + q[i] >= enough:
-            return i
+            t, q, ahead = t[:i], q[:i], ahead[:i]
+        elif total + q[i] >= enough or i == n - 1:
+            return before + i
         else:
             enough -= total + q[i]
-            low = i + 1
-    return len(t) - 1
+            before += i + 1
+            t, q, ahead = t[i + 1 :], q[i + 1 :], ahead[i + 1 :]
 
 
 @compiled
