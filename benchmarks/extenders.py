@@ -1,19 +1,26 @@
 """Times of the extenders and of the two kernels behind them, in one run: ``python benchmarks/extenders.py``.
 
-Processor time of one thread, so that other work on the machine matters little. The data are the Extended Yale B
-faces of the sparse-coding paper (random projection to 200, unit norm), or random ones, said so, where they are not
-at hand (MOOS_DATA). A baseline that misses the accuracy asked of it stops the run: its time would mean nothing.
+Processor time of one thread; where times are compared they are medians of rounds in which all take turns, so that
+other work on the machine matters little. The data are the Extended Yale B and ORL faces of the sparse-coding paper
+(random projection to 200, unit norm), or random ones, said so, where they are not at hand (MOOS_DATA). A baseline
+that misses the accuracy asked of it stops the run: its time would mean nothing. Other packages (highspy, daqp,
+quadprog) are left out, said so, where they are not installed.
 """
 
 import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import osqp
 import scipy.sparse as sp
-from scipy.optimize import linprog
+from scipy.optimize import linprog, nnls
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
@@ -39,14 +46,16 @@ TABLE_5 = {80: 609.75, 100: 647.27, 120: 677.30, 140: 724.20, 160: 772.98, 180: 
 TABLE_6 = {600: 169.68, 700: 219.23, 800: 285.85, 900: 351.48, 1000: 447.37, 1100: 513.04, 1200: 647.27}
 
 
-def faces() -> tuple[np.ndarray, str]:
-    """Extended Yale B as the paper uses it, in random order, one face per row, before the projection."""
+def faces(name: str = "yaleb") -> tuple[np.ndarray, str]:
+    """Extended Yale B or ORL as the paper uses them, in random order, one face per row, before the projection."""
     random = np.random.default_rng(0)
+    options = {"yaleb": {"variant": "extended28"}, "orl": {}}[name]
     try:
-        X = load("yaleb", variant="extended28", size=[32, 32], offline=True).X
-        return X[random.permutation(len(X))], "Extended Yale B, 28 subjects"
+        X = load(name, size=[32, 32], offline=True, **options).X
+        return X[random.permutation(len(X))], {"yaleb": "Extended Yale B", "orl": "ORL"}[name]
     except DataError:
-        return random.standard_normal((1774, 1024)), "RANDOM DATA (set MOOS_DATA for the real ones)"
+        n = {"yaleb": 1774, "orl": 400}[name]
+        return random.standard_normal((n, 1024)), "RANDOM DATA (set MOOS_DATA for the real ones)"
 
 
 def projected(X: np.ndarray, D: int) -> np.ndarray:
@@ -61,6 +70,43 @@ def milliseconds(function: Callable[[], object], per: int = 1, repeats: int = 1)
         function()
         times.append(time.process_time() - start)
     return 1e3 * min(times) / per
+
+
+def take_turns(runs: Mapping[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
+    """Median milliseconds per item of each run (a function and its number of items)."""
+    times: dict[str, list[float]] = {label: [] for label in runs}
+    for _ in range(rounds):
+        for label, (function, per) in runs.items():
+            times[label].append(milliseconds(function, per))
+    return {label: float(np.median(values)) for label, values in times.items()}
+
+
+def installed(name: str) -> bool:
+    found = importlib.util.find_spec(name) is not None
+    if not found:
+        print(f"  ({name} is not installed)")
+    return found
+
+
+def bench_first_call() -> None:
+    """Seconds of the first call in a new process, without and with compiled code on the disk."""
+    print("\nFirst call in a new process, seconds with that of numba: nothing compiled yet | compiled before")
+    calls = {
+        "basis_pursuit": "basis_pursuit(np.eye(3), np.ones((3, 1)))",
+        "convex_weights": "convex_weights(np.eye(3), np.array([[0, 1]]), np.ones((1, 3)))",
+    }
+    for name, call in calls.items():
+        code = (
+            f"import time, numpy as np; from manifold_oos.numerics.{name} import {name};"
+            f" start = time.process_time(); {call}; print(time.process_time() - start)"
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            environment = os.environ | {"NUMBA_CACHE_DIR": folder}
+            cold, warm = (
+                float(subprocess.run([sys.executable, "-c", code], env=environment, stdout=-1, check=True).stdout)
+                for _ in range(2)
+            )
+        print(f"  {name:16s} {cold:6.2f} | {warm:6.2f}")
 
 
 def interior_point(A: np.ndarray, b: np.ndarray, gap: float = 1e-6) -> np.ndarray:
@@ -105,20 +151,39 @@ def objective(A: np.ndarray, B: np.ndarray, a: np.ndarray) -> np.ndarray:
     return np.abs(a).sum(axis=0) + np.abs(B - A @ a).sum(axis=0)
 
 
-def by_linprog(A: np.ndarray, b: np.ndarray, form: str) -> object:
+def by_linprog(A: np.ndarray, b: np.ndarray, form: str, method: str) -> float:
+    """The optimum by SciPy."""
     options = {"presolve": False}
     if form == "dual":
         limits = np.ones(2 * A.shape[1])
-        return linprog(-b, np.vstack([A.T, -A.T]), limits, bounds=(-1, 1), method="highs-ds", options=options)
+        return -linprog(-b, np.vstack([A.T, -A.T]), limits, bounds=(-1, 1), method=method, options=options).fun
     K = np.hstack([A, np.eye(len(A))])
-    return linprog(
-        np.ones(2 * K.shape[1]),
-        A_eq=np.hstack([K, -K]),
-        b_eq=b,
-        bounds=(0, None),
-        method="highs-ds",
-        options=options,
-    )
+    ones = np.ones(2 * K.shape[1])
+    return linprog(ones, A_eq=np.hstack([K, -K]), b_eq=b, bounds=(0, None), method=method, options=options).fun
+
+
+def by_highspy(A: np.ndarray, B: np.ndarray) -> list[float]:
+    """The optima by one HiGHS model in dual form, each started from the solution of the one before."""
+    import highspy
+
+    D, N = A.shape
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = D, N
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.zeros(D), -np.ones(D), np.ones(D)
+    lp.row_lower_, lp.row_upper_ = -np.ones(N), np.ones(N)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.arange(0, N * D + 1, D)
+    lp.a_matrix_.index_, lp.a_matrix_.value_ = np.tile(np.arange(D), N), A.T.ravel()
+    model = highspy.Highs()
+    model.setOptionValue("output_flag", False)
+    model.setOptionValue("presolve", "off")
+    model.passModel(lp)
+    optima = []
+    for b in B.T:
+        model.changeColsCost(D, np.arange(D, dtype=np.int32), -b)
+        model.run()
+        optima.append(-model.getInfo().objective_function_value)
+    return optima
 
 
 def bench_table_4(X: np.ndarray, n_new: int) -> None:
@@ -171,40 +236,45 @@ def bench_growth(X: np.ndarray, n_new: int) -> None:
             print(f"    N {N:5d}  D {D:4d} {ours:9.3f} | {paper:8.2f}   {grown}")
 
 
-def bench_basis_pursuit(X: np.ndarray, n_slow: int) -> None:
-    print("\nBasis pursuit, D = 200, batch of 300: ms per sample and how many times ours")
-    Z = projected(X, 200)
-    for N in (280, 1241):
-        A, B = Z[:N].T, Z[N : N + 300].T
-        ours = milliseconds(lambda A=A, B=B: basis_pursuit(A, B), 300, repeats=2)
+def bench_basis_pursuit(n_slow: int, rounds: int) -> None:
+    print("\nBasis pursuit, D = 200: ms per sample and how many times ours in a batch")
+    with_highspy = installed("highspy")
+    for name, N, n_new in (("orl", 280, 120), ("yaleb", 1241, 300)):
+        X, source = faces(name)
+        Z = projected(X, 200)
+        A, B = Z[:N].T, Z[N : N + n_new].T
+        few = B[:, :n_slow]
         result = basis_pursuit(A, B)
-        residual = np.abs(A @ result.coefficients + result.errors - B).max()
-        exact = basis_pursuit(A, B[:, :n_slow], solver="highs")
-        Y = np.random.default_rng(2).standard_normal((N, 20))
-        weights = [np.abs(r.coefficients[:, :n_slow]).T for r in (result, exact)]
-        apart = np.abs(np.subtract(*[W @ Y / W.sum(axis=1, keepdims=True) for W in weights])).max()
+        optima = objective(A, few, result.coefficients[:, :n_slow])
+        found = {"interior point": lambda A=A, few=few: [objective(A, b, interior_point(A, b)) for b in few.T]}
+        for form in ("primal", "dual"):
+            for method in ("highs-ds", "highs-ipm"):
+                found[f"SciPy linprog {form} {method}"] = lambda A=A, few=few, form=form, method=method: [
+                    by_linprog(A, b, form, method) for b in few.T
+                ]
+        if with_highspy:
+            found["highspy dual, warm"] = lambda A=A, few=few: by_highspy(A, few)
+        for label, function in found.items():
+            missed = np.abs(np.array(function()) / optima - 1).max()
+            if not missed <= 2e-6:
+                raise SystemExit(f"{label} misses the optimum by {missed:.1e}: no ratio")
+        alone = [b[:, None] for b in B.T[:50]]
+        extender = SparseExtender().fit(Z[:N], np.random.default_rng(2).standard_normal((N, 100)))
+        runs = {
+            "ours, in a batch": (lambda A=A, B=B: basis_pursuit(A, B), n_new),
+            "ours, one by one": (lambda A=A, alone=alone: [basis_pursuit(A, b) for b in alone], len(alone)),
+            "sparse extender": (lambda e=extender, new=B.T: e.transform(new), n_new),
+        } | {label: (function, n_slow) for label, function in found.items()}
+        times = take_turns(runs, rounds)
+        ours = times["ours, in a batch"]
         print(
-            f"  N = {N}: ours {ours:.2f} (gap {result.gap.max():.0e}, residual {residual:.0e},"
-            f" coordinates {apart:.0e} from HiGHS's, fall-backs {result.fallback.sum()})"
+            f"  {source}, N = {N}, batch of {n_new} (gap {result.gap.max():.0e}, fall-backs"
+            f" {result.fallback.sum()}, {np.count_nonzero(result.coefficients) / n_new:.0f} coefficients)"
         )
-        forms = {
-            form: milliseconds(
-                lambda form=form, A=A, B=B: [by_linprog(A, b, form) for b in B[:, :n_slow].T], n_slow
-            )
-            for form in ("dual", "primal")
-        }
-        point = milliseconds(lambda A=A, B=B: [interior_point(A, b) for b in B[:, :n_slow].T], n_slow)
-        codes = np.column_stack([interior_point(A, b) for b in B[:, :n_slow].T])
-        missed = (objective(A, B[:, :n_slow], codes) / objective(A, B[:, :n_slow], exact.coefficients) - 1).max()
-        if not abs(missed) <= 2e-6:
-            raise SystemExit(f"the interior point misses the optimum by {missed:.1e}: no ratio")
-        for form, slow in forms.items():
-            print(f"    SciPy linprog, {form:6s} form, presolve off {slow:8.1f}  {slow / ours:6.1f} ×")
-        print(f"    interior point (misses by {missed:.0e})       {point:8.1f}  {point / ours:6.1f} ×")
-        print(
-            f"    against the faster linprog {min(forms.values()) / ours:.1f} × (wanted 10), interior point"
-            f" {point / ours:.1f} × (wanted 8)"
-        )
+        for label, slow in times.items():
+            print(f"    {label:32s} {slow:9.3f}  {slow / ours:7.1f} ×")
+        fastest = min(slow for label, slow in times.items() if "linprog" in label)
+        print(f"    against the fastest linprog {fastest / ours:.0f} ×")
 
 
 def osqp_per_point(G: np.ndarray) -> np.ndarray:
@@ -236,42 +306,72 @@ def kkt_residual(G: np.ndarray, w: np.ndarray) -> float:
     return float((((g * w).sum(axis=1, keepdims=True) - g) / scale).max())
 
 
-def bench_convex_weights(X: np.ndarray) -> None:
+def nnls_per_point(G: np.ndarray) -> np.ndarray:
+    """Non-negative least squares on a factor of G + 11ᵀ, whose solution is proportional to the weights."""
+    u = np.array([nnls(F.T, np.linalg.solve(F, np.ones(len(F))))[0] for F in np.linalg.cholesky(G + 1)])
+    return u / u.sum(axis=1, keepdims=True)
+
+
+def daqp_per_point(G: np.ndarray) -> np.ndarray:
+    import daqp
+
+    K = G.shape[1]
+    upper, lower = np.r_[np.full(K, 1e30), 1.0], np.r_[np.zeros(K), 1.0]
+    kind = np.r_[np.zeros(K), 5].astype(np.int32)  # 5: an equation
+    return np.array([daqp.solve(one, np.zeros(K), np.ones((1, K)), upper, lower, kind)[0] for one in G])
+
+
+def quadprog_per_point(G: np.ndarray) -> np.ndarray:
+    import quadprog
+
+    K = G.shape[1]
+    constraints, limits = np.column_stack([np.ones(K), np.eye(K)]), np.r_[1.0, np.zeros(K)]
+    return np.array([quadprog.solve_qp(one, np.zeros(K), constraints, limits, 1)[0] for one in G])
+
+
+def bench_convex_weights(X: np.ndarray, rounds: int) -> None:
     print(
-        "\nConvex weights, D = 200, 800 known points, 960 targets: µs per target, how many times ours, KKT residual"
+        "\nConvex weights, D = 200, 800 known points, 960 targets: µs per target, how many times ours in a batch,"
+        " KKT residual (the others are given the Gram matrices, ours computes them)"
     )
     Z = projected(X, 200)
     known, targets, some = Z[:800], Z[800:1760], slice(0, 100)
+    others = {"OSQP": osqp_per_point, "nnls": nnls_per_point}
+    others |= {"daqp": daqp_per_point} if installed("daqp") else {}
+    others |= {"quadprog": quadprog_per_point} if installed("quadprog") else {}
     for K in (3, 5, 10, 20, 30):
         index = NearestNeighbors(n_neighbors=K).fit(known).kneighbors(targets, return_distance=False)
         differences = known[index] - targets[:, None]
         G = differences @ differences.transpose(0, 2, 1)
         runs = {
-            "ours": (lambda index=index: convex_weights(known, index, targets), G, 3),
-            "OSQP, set up per point": (lambda G=G: osqp_per_point(G[some]), G[some], 1),
-            "OSQP, set up once and updated": (
-                lambda index=index: convex_weights(known, index[some], targets[some], solver="osqp"),
-                G[some],
-                1,
+            "ours, in a batch": (lambda index=index: convex_weights(known, index, targets), len(G)),
+            "ours, one by one": (
+                lambda index=index: [
+                    convex_weights(known, i[None], x[None]) for i, x in zip(index[some], targets[some], strict=True)
+                ],
+                100,
             ),
-        }
-        times = {}
-        for label, (run, grams, repeats) in runs.items():
-            times[label] = 1e3 * milliseconds(run, len(grams), repeats)
-            residual = kkt_residual(grams, run())
-            ratio = times[label] / times["ours"]
-            print(f"  K = {K:2d}  {label:30s} {times[label]:8.1f}  {ratio:6.1f} ×  {residual:8.0e}")
+        } | {label: (lambda G=G, other=other: other(G[some]), 100) for label, other in others.items()}
+        residuals = {"ours, in a batch": kkt_residual(G, convex_weights(known, index, targets))}
+        residuals |= {label: kkt_residual(G[some], other(G[some])) for label, other in others.items()}
+        times = take_turns(runs, rounds)
+        for label, slow in times.items():
+            residual = f"{residuals[label]:8.0e}" if label in residuals else ""
+            ratio = slow / times["ours, in a batch"]
+            print(f"  K = {K:2d}  {label:18s} {1e3 * slow:8.2f}  {ratio:6.1f} ×  {residual}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer samples")
-    n = 60 if parser.parse_args().quick else 300
+    quick = parser.parse_args().quick
+    n = 60 if quick else 300
     X, source = faces()
     print(f"Data: {source}")
+    bench_first_call()
     with threadpool_limits(1):
-        bench_basis_pursuit(X, max(4, n // 30))
-        bench_convex_weights(X)
+        bench_basis_pursuit(4, 3 if quick else 5)
+        bench_convex_weights(X, 3 if quick else 7)
         bench_table_4(X, n)
         bench_growth(X, n // 2)
 

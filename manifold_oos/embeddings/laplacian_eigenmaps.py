@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifold_oos.embeddings.base import Embedding
-from manifold_oos.numerics.basis_pursuit import basis_pursuit
+from manifold_oos.numerics.basis_pursuit import sparse_codes
 from manifold_oos.numerics.eigen import fix_signs, largest_eigenpairs, smallest_eigenpairs
 from manifold_oos.numerics.graphs import (
     ball_weights,
@@ -188,7 +188,7 @@ class LaplacianEigenmaps(Embedding):
         check_is_fitted(self, "embedding_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if self.graph == "l1":
-            return _rows_to_one(np.abs(basis_pursuit(self._train.T, X.T).coefficients.T))
+            return _rows_to_one(abs(sparse_codes(self._train, X)).toarray())
         squared = squared_distances(X, self._train)
         rounding = 1e-12 * ((X**2).sum(axis=1)[:, None] + (self._train**2).sum(axis=1))
         nearest = squared.argmin(axis=1)

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-from manifold_oos.numerics.basis_pursuit import basis_pursuit
+from manifold_oos.numerics.basis_pursuit import sparse_codes
 
 Array = NDArray[np.floating]
 
@@ -22,7 +22,9 @@ class SparseExtender(Extender):
 
     eq. 9 and 11–13 of [1]_; without the error term eq. 10. No parameter to tune, but a linear program for each
     point. Made for rows of unit norm (a random projection first keeps it cheap): then training points keep their
-    coordinates. A point whose code is zero, all error, goes to the mean of the known coordinates.
+    coordinates. Rows are not normalised here, but the error is measured in the mean norm of the training points, 1
+    for unit norm, so that a common factor of all data changes nothing. A point whose code is zero, all error as for
+    a row of zeros, goes to the mean of the known coordinates.
 
     Parameters
     ----------
@@ -68,8 +70,7 @@ class SparseExtender(Extender):
         self._row_floats = 6 * (len(self.dictionary_) + X.shape[1])
 
     def _transform(self, X: Array) -> Array:
-        a = basis_pursuit(self.dictionary_.T, X.T, error=self.error, solver=self.solver).coefficients
-        W = np.abs(a.T)
-        total = W.sum(axis=1, keepdims=True)
+        W = abs(sparse_codes(self.dictionary_, X, error=self.error, solver=self.solver))
+        total = W.sum(axis=1)[:, None]
         coded = total > 0
         return np.where(coded, W @ self._coordinates / np.where(coded, total, 1), self._mean)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 
-from manifold_oos.numerics.basis_pursuit import basis_pursuit
+from manifold_oos.numerics.basis_pursuit import sparse_codes
 from manifold_oos.numerics.components import component_links, count_components
 from manifold_oos.numerics.components import connect_components as connect_components
 from manifold_oos.numerics.kernels import gaussian_kernel, kernel_matrix, squared_distances
@@ -353,6 +353,8 @@ def connect_weights(
 def l1_weights(X: Array) -> sparse.csr_array:
     """Weights of the L1 graph: W = (|A| + |A|ᵀ)/2, where each row of A codes a point sparsely by the others.
 
+    The same in every unit of length: see :func:`~manifold_oos.numerics.basis_pursuit.sparse_codes`.
+
     Parameters
     ----------
     X : ndarray of shape (n, D)
@@ -363,5 +365,5 @@ def l1_weights(X: Array) -> sparse.csr_array:
     csr_array of shape (n, n)
         Symmetric, zero diagonal.
     """
-    codes = np.abs(basis_pursuit(X.T, X.T, exclude_self=True).coefficients)
+    codes = abs(sparse_codes(X))
     return sparse.csr_array((codes + codes.T) / 2)

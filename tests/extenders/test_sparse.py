@@ -6,6 +6,10 @@ from scipy.io import loadmat
 from scipy.optimize import linprog
 
 from manifold_oos.extenders.sparse import SparseExtender
+from manifold_oos.numerics import basis_pursuit as module
+from manifold_oos.numerics import chunks
+from manifold_oos.numerics.basis_pursuit import basis_pursuit
+from manifold_oos.numerics.shared import Kept, sharing
 
 
 def unit_rows(X):
@@ -63,6 +67,53 @@ def test_equal_training_points_count_once_with_their_mean():
 def test_a_point_without_a_code_goes_to_the_mean():
     X, Y, _ = data()
     np.testing.assert_allclose(SparseExtender().fit(X, Y).transform(np.zeros((1, 8))), [Y.mean(axis=0)])
+
+
+@pytest.mark.parametrize("error", [True, False])
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 0.1, 7.0, 255.0, 2550.0, 1e6])
+def test_a_common_factor_of_the_data_changes_nothing(factor, error):
+    random = np.random.default_rng(3)
+    X, Y, X_new = random.standard_normal((40, 8)), random.standard_normal((40, 3)), random.standard_normal((20, 8))
+    plain = SparseExtender(error=error).fit(X, Y).transform(X_new)
+    scaled = SparseExtender(error=error).fit(factor * X, Y).transform(factor * X_new)
+    np.testing.assert_allclose(scaled, plain, atol=1e-9)
+    assert np.ptp(plain, axis=0).min() > 0.1  # not one constant
+
+
+def test_points_of_unit_norm_are_coded_as_printed():
+    X, Y, X_new = data(n=60)
+    X_new = unit_rows(X_new)
+    W = np.abs(basis_pursuit(X.T, X_new.T).coefficients.T)
+    expected = W @ Y / W.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(SparseExtender().fit(X, Y).transform(X_new), expected, rtol=0, atol=1e-12)
+
+
+def test_a_training_row_of_zeros_has_no_part():
+    X, Y, X_new = data()
+    X_more, Y_more = np.vstack([X, np.zeros((1, 8))]), np.vstack([Y, [[1e6, 1e6, 1e6]]])
+    plain = SparseExtender(error=False).fit(X, Y).transform(X_new)
+    np.testing.assert_allclose(SparseExtender(error=False).fit(X_more, Y_more).transform(X_new), plain, atol=1e-7)
+    # With the error term it only lowers the mean norm, in which the error is measured: still not its 1e6.
+    assert np.abs(SparseExtender().fit(X_more, Y_more).transform(X_new)).max() < 100
+    nothing = SparseExtender().fit(np.zeros((4, 8)), Y[:4]).transform(X_new)
+    np.testing.assert_allclose(nothing, np.tile(Y[:4].mean(axis=0), (len(X_new), 1)))
+
+
+def test_new_points_come_in_blocks_and_are_coded_once_in_a_trial(monkeypatch):
+    X, Y, X_new = data(n_new=50)
+    whole = SparseExtender().fit(X, Y).transform(X_new)
+    sizes = []
+
+    def counted(A, B, **options):
+        sizes.append(B.shape[1])
+        return basis_pursuit(A, B, **options)
+
+    monkeypatch.setattr(module, "basis_pursuit", counted)
+    monkeypatch.setattr(chunks, "BLOCK_FLOATS", 12 * 6 * (30 + 8))
+    with sharing(Kept()):
+        np.testing.assert_allclose(SparseExtender().fit(X, Y).transform(X_new), whole, atol=1e-12)
+        np.testing.assert_allclose(SparseExtender().fit(X, 2 * Y).transform(X_new), 2 * whole, atol=1e-12)
+    assert sizes == [12, 12, 12, 12, 2]
 
 
 def test_outside_the_span_without_error_term_is_a_clear_error():

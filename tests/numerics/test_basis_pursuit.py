@@ -5,8 +5,10 @@ import pytest
 from scipy.io import loadmat
 from scipy.optimize import linprog
 
+from manifold_oos.datasets import load
 from manifold_oos.numerics import basis_pursuit as module
-from manifold_oos.numerics.basis_pursuit import basis_pursuit
+from manifold_oos.numerics.basis_pursuit import basis_pursuit, sparse_codes
+from manifold_oos.numerics.shared import Kept, sharing
 
 
 def unit(X):
@@ -96,6 +98,21 @@ def test_real_faces_equal_highs(data_dir):
     np.testing.assert_allclose(result.coefficients[:, :10], exact.coefficients, atol=1e-8)
 
 
+@pytest.mark.real_data
+def test_real_faces_of_a_large_dictionary_equal_the_printed_problem(data_dir):
+    X = load("yaleb", variant="extended28", size=[32, 32], offline=True).X
+    random = np.random.default_rng(0)
+    X = unit((X[random.permutation(len(X))] @ random.standard_normal((X.shape[1], 200))).T)
+    A, B = X[:, :1241], X[:, 1241:1441]
+    result = basis_pursuit(A, B)
+    check_certificate(A, B, result, gap=1e-10)
+    assert not result.fallback.any()
+    for j in range(3):
+        a, objective = primal_by_linprog(A, B[:, j])
+        assert np.abs(a).sum() + np.abs(B[:, j] - A @ a).sum() == pytest.approx(objective, rel=1e-9)
+        np.testing.assert_allclose(result.coefficients[:, j], a, atol=1e-7)
+
+
 def test_real_faces_leave_one_out(data_dir):
     A = faces(data_dir, n_dimensions=60)[:, :150]
     result = basis_pursuit(A, A, exclude_self=True)
@@ -152,6 +169,97 @@ def test_scale_of_b_and_order_of_columns_do_not_matter():
     order = random.permutation(60)
     np.testing.assert_allclose(basis_pursuit(A[:, order], B[:, ::-1]).coefficients[:, ::-1], a[order], atol=1e-9)
     np.testing.assert_allclose(basis_pursuit(A, B[:, 3:4]).coefficients[:, 0], a[:, 3], atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e150])
+def test_extreme_scales_of_b(scale):
+    random = np.random.default_rng(9)
+    A, B = unit(random.standard_normal((20, 50))), random.standard_normal((20, 5))
+    a, result = basis_pursuit(A, B).coefficients, basis_pursuit(A, scale * B)
+    assert not result.fallback.any()
+    assert (result.gap <= 1e-12).all()
+    np.testing.assert_allclose(result.coefficients / scale, a, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-2, 1e2, 1e6])
+def test_scales_of_the_atoms_equal_highs(scale):
+    random = np.random.default_rng(10)
+    A, B = scale * unit(random.standard_normal((20, 50))), random.standard_normal((20, 30))
+    result = basis_pursuit(A, B)
+    assert not result.fallback.any()
+    assert (result.gap <= 1e-8).all()  # at 1e6 the rounding of e is 1e-9 of the objective
+    if scale < 0.1:
+        assert not result.coefficients.any()  # ‖Aᵀv‖∞ ≤ 1 for every sign vector v: all error
+    exact = basis_pursuit(A, B[:, :5], solver="highs").coefficients
+    np.testing.assert_allclose(scale * result.coefficients[:, :5], scale * exact, atol=1e-7)
+
+
+def test_a_mixture_of_scales_and_zero_columns_is_coded_column_by_column():
+    random = np.random.default_rng(11)
+    A, B = unit(random.standard_normal((20, 50))), random.standard_normal((20, 70))
+    a = basis_pursuit(A, B).coefficients
+    factors = 10.0 ** random.integers(-9, 9, 70)
+    factors[::7] = 0
+    result = basis_pursuit(A, factors * B)
+    np.testing.assert_allclose(result.coefficients, factors * a, rtol=1e-6, atol=0)
+    assert not result.dual[:, ::7].any()
+
+
+def test_the_same_call_gives_the_same_bits():
+    random = np.random.default_rng(12)
+    A, B = unit(random.standard_normal((40, 90))), random.standard_normal((40, 100))
+    first, second = basis_pursuit(A, B), basis_pursuit(A.copy(), np.asfortranarray(B))
+    np.testing.assert_array_equal(first.coefficients, second.coefficients)
+    np.testing.assert_array_equal(first.dual, second.dual)
+
+
+def test_atoms_coded_by_all_and_by_the_others():
+    random = np.random.default_rng(13)
+    A = unit(random.standard_normal((12, 30)))
+    np.testing.assert_allclose(basis_pursuit(A, A).coefficients, np.eye(30), atol=1e-9)
+    result = basis_pursuit(A, A, exclude_self=True)
+    assert not result.fallback.any()
+    for j in range(30):
+        a, objective = primal_by_linprog(np.delete(A, j, axis=1), A[:, j])
+        np.testing.assert_allclose(np.delete(result.coefficients[:, j], j), a, atol=1e-8)
+        assert result.coefficients[j, j] == 0
+        P = np.abs(result.coefficients[:, j]).sum() + np.abs(result.errors[:, j]).sum()
+        assert pytest.approx(objective, rel=1e-9) == P
+
+
+def test_many_duplicates_and_opposites_end():
+    random = np.random.default_rng(14)
+    A = unit(random.standard_normal((15, 12)))
+    A = np.hstack([A, A, -A, A[:, :5], np.zeros((15, 3))])
+    B = np.hstack([A, A[:, :6] + A[:, 6:12], random.standard_normal((15, 20))])
+    result = basis_pursuit(A, B)
+    assert not result.fallback.any()
+    check_certificate(A, B, result, gap=1e-10)
+
+
+def test_codes_do_not_depend_on_the_unit_and_are_made_once(monkeypatch):
+    random = np.random.default_rng(15)
+    X, X_new = 5 * random.standard_normal((30, 8)), 5 * random.standard_normal((9, 8))
+    plain, graph = sparse_codes(X, X_new).toarray(), sparse_codes(X).toarray()
+    assert (plain != 0).any(axis=1).all()
+    assert not np.diag(graph).any()
+    for factor in (1e-6, 1e-3, 2550.0, 1e6):
+        np.testing.assert_allclose(sparse_codes(factor * X, factor * X_new).toarray(), plain, atol=1e-12)
+        np.testing.assert_allclose(sparse_codes(factor * X).toarray(), graph, atol=1e-12)
+    calls = []
+    monkeypatch.setattr(
+        module, "basis_pursuit", lambda *args, **options: calls.append(1) or basis_pursuit(*args, **options)
+    )
+    with sharing(Kept()):
+        for _ in range(2):
+            sparse_codes(X, X_new)
+            sparse_codes(X.copy())
+            sparse_codes(X, X_new, error=False)
+        assert len(calls) == 3
+
+
+def test_codes_by_zeros_are_zero():
+    assert sparse_codes(np.zeros((3, 2)), np.ones((2, 2))).nnz == 0
 
 
 def test_integer_data_full_of_ties():
