@@ -316,10 +316,28 @@ def _check(A: Matrix, values: Array, vectors: Array, k: int, norm: float, ambigu
             f"the eigen-solver left a residual of {residual / norm:.1e} (relative):"
             " raise n_neighbors or the regularisation"
         )
-    if ambiguous == "warn" and len(values) > k and abs(values[k] - values[k - 1]) <= GAP * norm:
+    if ambiguous == "warn":
+        warn_ambiguous(values, k, norm, stacklevel=4)
+
+
+def warn_ambiguous(values: Array, k: int, norm: float, stacklevel: int = 3) -> None:
+    """Warn when a cut behind the k-th of sorted eigenvalues falls between equal ones.
+
+    Parameters
+    ----------
+    values : ndarray
+        Eigenvalues, ascending or descending.
+    k : int
+        How many are kept.
+    norm : float
+        Of the matrix.
+    stacklevel : int, default=3
+        Of the warning.
+    """
+    if len(values) > k and abs(values[k] - values[k - 1]) <= GAP * norm:
         warnings.warn(
             f"eigenvalues {k} and {k + 1} are both {values[k]:.3g}: the last of {k} coordinates are an arbitrary"
             " rotation; change n_components",
             AmbiguousEigenvectors,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
-from sklearn.metrics.pairwise import euclidean_distances
 
 from manifold_oos.errors import ConfigError
+from manifold_oos.numerics.shared import shared
 
 Array = NDArray[np.floating]
 #: A kernel width: a number, {"median": f} for f median training distances, or "mean_squared".
@@ -31,7 +31,27 @@ def squared_distances(X: Array, Z: Array | None = None) -> Array:
     ndarray of shape (n, m)
         The squared distances.
     """
-    distances: Array = euclidean_distances(X, Z, squared=True)
+    own = np.einsum("ij,ij->i", X, X)
+    other = own if Z is None else np.einsum("ij,ij->i", Z, Z)
+    distances: Array = X @ (X if Z is None else Z).T
+    distances *= -2
+    distances += own[:, None]
+    distances += other
+    np.maximum(distances, 0, out=distances)
+    if Z is None:
+        np.fill_diagonal(distances, 0)
+    return distances
+
+
+def shared_distances(X: Array) -> Array:
+    """:func:`squared_distances` of a point set to itself, made once under ``sharing``: read-only."""
+
+    def make() -> Array:
+        distances = squared_distances(X)
+        distances.flags.writeable = False
+        return distances
+
+    distances: Array = shared("squared_distances", [X], make)
     return distances
 
 
@@ -77,7 +97,7 @@ def median_distance(X: Array) -> float:
     >>> median_distance(np.array([[0.0], [1.0], [5.0]]))
     4.0
     """
-    return float(np.median(pdist(X)))
+    return float(shared("median_distance", [X], lambda: np.median(pdist(X))))
 
 
 def mean_squared_distance(X: Array) -> float:
@@ -173,7 +193,7 @@ def kernel_matrix(
         np.fill_diagonal(values, 1)
         return values
     if kernel == "rbf":
-        return gaussian_kernel(squared_distances(X, Z), sigma)
+        return gaussian_kernel(shared_distances(X) if Z is None else squared_distances(X, Z), sigma)
     products: Array = X @ (X if Z is None else Z).T
     return products if kernel == "linear" else (products + 1) ** degree
 
