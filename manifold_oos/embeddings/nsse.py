@@ -30,8 +30,10 @@ from manifold_oos.steps import Step
 STARTS = {"high": 4.0, "low": 0.2}
 #: Dimensions up to this share the first Y.
 FIRST = 50
-#: Longest extrapolation of log σ in one iteration.
+#: Longest step of log σ by a secant.
 LONGEST = 1.0
+#: Shortest one, in units of ``tol``: the slopes at its ends must differ by more than their rounding.
+SHORTEST = 1e-3
 
 
 class NSSE(JointEmbedding):
@@ -205,7 +207,7 @@ class NSSE(JointEmbedding):
 
     def _alternate(self, problem: "_Problem", state: "_State") -> "_State":
         """Algorithm 1 to the letter: eq. 14 for the last Y, eq. 12 for the new σ."""
-        while len(self.steps_) < self.max_iter:
+        for _ in range(self.max_iter - 1):
             previous = state.log_sigma
             state = self._keep(problem.embed(problem.rescale(state, self.tol)))
             if abs(state.log_sigma - previous) <= self.tol:
@@ -217,22 +219,26 @@ class NSSE(JointEmbedding):
 
         The slope is the derivative of the least objective over Y in log σ (times σ², which moves no zero of it).
         A step goes downhill, to where the line through the slopes of the best σ so far and of the last other one
-        vanishes. Where the objective would rise the step is repeated between a fifth and four fifths as long, so
-        that the minimum stays enclosed. A line through a far point, where the slope explodes, can promise a tiny
-        step anywhere: σ has settled only when the minimum is enclosed within ``tol``, or when the line through
-        both ends of a step of at most ``tol``, the local derivative, promises another such step.
+        vanishes. Where the objective rises the step is repeated between a fifth and four fifths as long, unless it
+        is so short that the rise is rounding.
+        A line through a far point, where the slope explodes, promises a tiny step anywhere: σ has settled only when
+        a step of at most ``tol`` has the minimum between its ends, or when the line through them, the local
+        derivative, promises another such step.
         """
         move = abs(problem.rescale(state, self.tol) - state.log_sigma)
         move = max(move, self.tol) * (1 if state.slope < 0 else -1)
-        while len(self.steps_) < self.max_iter:
+        for _ in range(self.max_iter - 1):
             following = problem.embed(state.log_sigma + move)
+            enclosed = state.slope * following.slope <= 0
+            shortest, longest = SHORTEST * self.tol, LONGEST
             if following.objective <= state.objective:
-                other, state, shortest, longest = state, self._keep(following), 0.0, LONGEST
+                other, state = state, self._keep(following)
             else:
-                other, shortest, longest = following, 0.2 * abs(move), 0.8 * abs(move)
+                other = following
+                if enclosed or abs(move) > self.tol:
+                    shortest, longest = 0.2 * abs(move), 0.8 * abs(move)
             change = (state.slope - other.slope) / (state.log_sigma - other.log_sigma)
             promised = abs(state.slope) / change if change > 0 else longest
-            enclosed = other is following or state.slope * other.slope < 0
             if abs(move) <= self.tol and (enclosed or promised <= self.tol):
                 return state
             move = min(max(promised, shortest), longest) * (1 if state.slope < 0 else -1)
