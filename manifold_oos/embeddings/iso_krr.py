@@ -21,8 +21,10 @@ from manifold_oos.numerics.kernels import (
     gaussian_kernel,
     mean_squared_distance,
     resolve_sigma,
+    shared_distances,
     squared_distances,
 )
+from manifold_oos.numerics.shared import shared
 
 
 class IsoKRR(JointEmbedding):
@@ -114,9 +116,11 @@ class IsoKRR(JointEmbedding):
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         self.sigma_ = resolve_sigma(self.sigma, X)
-        squared = squared_distances(X)
-        beta = self.beta * mean_squared_distance(X)
-        lengths = shortest_paths(self._graph(dissimilarities(squared, np.asarray(y), beta, self.alpha)))
+        codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        squared = shared_distances(X)
+        graph = self._graph(dissimilarities(squared, codes, self.beta * mean_squared_distance(X), self.alpha))
+        name = ("iso_krr", self.n_neighbors, self.alpha, self.beta)
+        lengths = shared(name, [X, codes], lambda: shortest_paths(graph))
         self.eigenvalues_, V = classical_scaling(lengths**2, self.n_components)
         Y: Array = V * np.sqrt(self.eigenvalues_)
         K = gaussian_kernel(squared, self.sigma_)

@@ -169,53 +169,58 @@ class NSSE(JointEmbedding):
         self.tol = tol
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
-        alternate = isinstance(self.sigma, str)
-        scale = self.start if alternate else self.sigma
-        start = resolve_sigma({"median": STARTS[scale]} if isinstance(scale, str) else scale, X)
-        problem = self._problem(X, np.asarray(y))
-        self.steps_: list[Step] = []
-
-        state = self._keep(problem.embed_first(np.log(start)))
-        if alternate:
-            search = self._alternate if self.search == "alternation" else self._follow_secants
-            state = search(problem, state)
+        codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        name = ("nsse", self.n_neighbors, str(self.heat_sigma))
+        graphs = shared(name, [X, codes], lambda: _Graphs.of(X, codes, self.n_neighbors, self.heat_sigma))
+        course: _Course = shared((graphs, str(self.get_params())), [], lambda: self._learn(graphs, X))
+        if not course.settled:
+            warnings.warn(
+                f"NSSE: sigma still moves after {self.max_iter} iterations; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        state = course.state
+        warn_ambiguous(state.theta, self.n_components, state.theta[0])
         self.X_fit_ = X
+        self.steps_ = list(course.steps)
         self.n_iter_ = len(self.steps_)
         self.objective_ = state.objective
         self.sigma_ = float(np.exp(state.log_sigma))
-        self.coefficients_ = state.C
+        self.coefficients_ = state.C.copy()
         L_phi = np.sqrt(2) * np.exp(-0.5) / self.sigma_
         self.lipschitz_ = float(np.sqrt(len(X)) * L_phi * np.linalg.norm(state.C))
-        return state.Y
+        return state.Y.copy()
 
     def _transform(self, X: Array) -> Array:
         coordinates: Array = gaussian_kernel(squared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
         return coordinates
 
-    def _problem(self, X: Array, y: NDArray) -> "_Problem":
-        """Eq. 11 of the training points, in the units that ``scaling`` says."""
-        N = len(X)
-        width = None if self.heat_sigma is None else resolve_sigma(self.heat_sigma, X)
-        codes = np.unique(y, return_inverse=True)[1]
-        graphs = shared(
-            ("nsse", self.n_neighbors, width), [X, codes], lambda: _Graphs.of(X, codes, self.n_neighbors, width)
-        )
-        if self.scaling == "raw":
-            return _Problem(graphs, 1.0, self.mu1, self.mu2, self.mu3, self.n_components)
-        mu1, mu3 = self.mu1 / N**2, self.mu3 * median_distance(X) ** 2
-        return _Problem(graphs, 1 / N, mu1, self.mu2, mu3, self.n_components)
+    def _learn(self, graphs: "_Graphs", X: Array) -> "_Course":
+        """Eq. 11 in the units that ``scaling`` says, from the best Y of the first σ on."""
+        tau, mu1, mu3 = 1.0, self.mu1, self.mu3
+        if self.scaling == "mean":
+            N = len(X)
+            tau, mu1, mu3 = 1 / N, mu1 / N**2, mu3 * graphs.median**2
+        problem = _Problem(graphs, tau, mu1, self.mu2, mu3, self.n_components)
+        scale = self.start if isinstance(self.sigma, str) else self.sigma
+        scale = {"median": STARTS[scale]} if isinstance(scale, str) else scale
+        course = _Course(problem.embed_first(np.log(resolve_sigma(scale, X))))
+        if isinstance(self.sigma, str):
+            search = self._alternate if self.search == "alternation" else self._follow_secants
+            course.settled = search(problem, course)
+        return course
 
-    def _alternate(self, problem: "_Problem", state: "_State") -> "_State":
-        """Algorithm 1 to the letter: eq. 14 for the last Y, eq. 12 for the new σ."""
+    def _alternate(self, problem: "_Problem", course: "_Course") -> bool:
+        """Algorithm 1 to the letter: eq. 14 for the last Y, eq. 12 for the new σ; whether σ has settled."""
         for _ in range(self.max_iter - 1):
-            previous = state.log_sigma
-            state = self._keep(problem.embed(problem.rescale(state, self.tol)))
-            if abs(state.log_sigma - previous) <= self.tol:
-                return state
-        return self._unsettled(state)
+            previous = course.state.log_sigma
+            course.keep(problem.embed(problem.rescale(course.state, self.tol)))
+            if abs(course.state.log_sigma - previous) <= self.tol:
+                return True
+        return False
 
-    def _follow_secants(self, problem: "_Problem", state: "_State") -> "_State":
-        """Algorithm 1 from the best Y of the first σ on, its first turn followed by secants.
+    def _follow_secants(self, problem: "_Problem", course: "_Course") -> bool:
+        """The first turn of Algorithm 1, followed by secants; whether σ has settled.
 
         The slope is the derivative of the least objective over Y in log σ (times σ², which moves no zero of it).
         A step goes downhill, to where the line through the slopes of the best σ so far and of the last other one
@@ -225,6 +230,7 @@ class NSSE(JointEmbedding):
         a step of at most ``tol`` has the minimum between its ends, or when the line through them, the local
         derivative, promises another such step.
         """
+        state = course.state
         move = abs(problem.rescale(state, self.tol) - state.log_sigma)
         move = max(move, self.tol) * (1 if state.slope < 0 else -1)
         for _ in range(self.max_iter - 1):
@@ -232,7 +238,7 @@ class NSSE(JointEmbedding):
             enclosed = state.slope * following.slope <= 0
             shortest, longest = SHORTEST * self.tol, LONGEST
             if following.objective <= state.objective:
-                other, state = state, self._keep(following)
+                other, state = state, course.keep(following)
             else:
                 other = following
                 if enclosed or abs(move) > self.tol:
@@ -240,33 +246,40 @@ class NSSE(JointEmbedding):
             change = (state.slope - other.slope) / (state.log_sigma - other.log_sigma)
             promised = abs(state.slope) / change if change > 0 else longest
             if abs(move) <= self.tol and (enclosed or promised <= self.tol):
-                return state
+                return True
             move = min(max(promised, shortest), longest) * (1 if state.slope < 0 else -1)
-        return self._unsettled(state)
-
-    def _unsettled(self, state: "_State") -> "_State":
-        warnings.warn(
-            f"NSSE: sigma still moves after {self.max_iter} iterations; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-        return state
-
-    def _keep(self, state: "_State") -> "_State":
-        values = {"objective": state.objective, "sigma": float(np.exp(state.log_sigma))}
-        self.steps_.append(Step(len(self.steps_) + 1, values=values))
-        return state
+        return False
 
 
 @dataclass(frozen=True)
 class _State:
-    """The best Y for a σ, its coefficients, the objective and its derivative in log σ, times σ²."""
+    """The best Y for a σ, its coefficients, the objective and its derivative in log σ, times σ².
+
+    ``theta`` are the eigenvalues of Y and the next one.
+    """
 
     log_sigma: float
+    theta: Array
     Y: Array
     C: Array
     objective: float
     slope: float
+
+
+class _Course:
+    """Where σ went and what it has come to."""
+
+    def __init__(self, state: _State) -> None:
+        self.steps: list[Step] = []
+        self.settled = True
+        self.keep(state)
+
+    def keep(self, state: _State) -> _State:
+        """Go on to a state."""
+        self.state = state
+        values = {"objective": state.objective, "sigma": float(np.exp(state.log_sigma))}
+        self.steps.append(Step(len(self.steps) + 1, values=values))
+        return state
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,16 +290,18 @@ class _Graphs:
     L_w: Array
     L_b: Array
     members: list[NDArray[np.intp]]
+    median: float
 
     @classmethod
-    def of(cls, X: Array, codes: NDArray[np.intp], n_neighbors: int | None, width: float | None) -> "_Graphs":
+    def of(cls, X: Array, codes: NDArray[np.intp], n_neighbors: int | None, heat: Scale | None) -> "_Graphs":
+        width = None if heat is None else resolve_sigma(heat, X)
         L_w, _ = laplacian(within_class_weights(X, codes, n_neighbors, width).toarray())
         L_b, _ = laplacian((codes[:, None] != codes).astype(np.float64))
         sizes = np.bincount(codes)
         order = np.argsort(codes, kind="stable")
         members = [order[sizes[codes[order]] == size].reshape(-1, size) for size in np.unique(sizes)]
         L_w.flags.writeable = L_b.flags.writeable = False
-        return cls(shared_distances(X), L_w, L_b, members)
+        return cls(shared_distances(X), L_w, L_b, members, median_distance(X))
 
 
 class _Problem:
@@ -348,13 +363,12 @@ class _Problem:
 
     def _state(self, log_sigma: float, theta: Array, Y: Array, C: Array, moved: Array) -> _State:
         d = self.n_components
-        warn_ambiguous(theta, d, theta[0])
-        theta, Y, C, moved = theta[:d], Y[:, :d].copy(), C[:, :d].copy(), moved[:, :d]
+        Y, C, moved = Y[:, :d], C[:, :d], moved[:, :d]
         BY = self.B @ Y
         objective = np.sum(Y * BY) + self.mu2 * np.sum(C**2) + self.mu3 * np.exp(-2 * log_sigma)
-        residual = Y * (1 / theta - self.shift) - BY
+        residual = Y * (1 / theta[:d] - self.shift) - BY
         slope = -4 * np.sum(residual * moved) - 2 * self.mu3
-        return _State(float(log_sigma), Y, C, float(objective), float(slope))
+        return _State(float(log_sigma), theta[: d + 1], Y, C, float(objective), float(slope))
 
     def roughness(self, log_sigma: float, Y: Array) -> float:
         """Eq. 14: μ₂ tr(YᵀΨ⁻²Y) + μ₃/σ², the part of the objective that depends on σ."""

@@ -17,6 +17,8 @@ Matrix = Any
 DENSE_ORDER = 250
 #: Share of non-zeros from which a factorisation of a sparse matrix is no longer sparse.
 DENSE_SHARE = 0.2
+#: Beyond one pair in so many LAPACK finds all of them, by divide and conquer, sooner than those alone.
+FEW = 8
 #: Largest residual ‖Av − λBv‖ of a unit vector that counts as solved, relative to ‖A‖.
 RESIDUAL = 1e-9
 #: Restarts after which Lanczos on a dense matrix takes longer than its decomposition.
@@ -140,8 +142,8 @@ def smallest_eigenpairs(
 def largest_eigenpairs(A: Array, k: int, *, multiple: bool = False, ambiguous: str = "warn") -> tuple[Array, Array]:
     """The k algebraically largest pairs of a dense symmetric matrix, in descending order.
 
-    Lanczos where few pairs stand out of many; LAPACK's subset driver for small matrices and for spectra so flat
-    that Lanczos would take longer. The residuals are checked in either case.
+    Lanczos where few pairs stand out of many; LAPACK, all pairs or a subset, for small matrices and for spectra so
+    flat that Lanczos would take longer. The residuals are checked in either case.
 
     Parameters
     ----------
@@ -174,7 +176,7 @@ def largest_eigenpairs(A: Array, k: int, *, multiple: bool = False, ambiguous: s
     more = min(k + 1, n)
     dense = multiple or _is_small(A, more)
     pairs = None if dense else _lanczos(A, more, maxiter=RESTARTS, which="LA", v0=_start(n, None))
-    values, vectors = linalg.eigh(A, subset_by_index=(n - more, n - 1)) if pairs is None else pairs
+    values, vectors = _dense_largest(A, more) if pairs is None else pairs
     values, vectors = values[::-1], vectors[:, ::-1]
     no_variance = abs(values[k - 1]) <= GAP * norm
     _check(A, values, vectors, k, norm, "ignore" if no_variance else ambiguous)
@@ -219,6 +221,16 @@ def _dense_pairs(A: Array, k: int, null: Array | None, norm: float) -> tuple[Arr
     if null is not None:
         A = A + (2 * norm * null) @ null.T
     values, vectors = linalg.eigh(A, subset_by_index=(0, k - 1))
+    return values, vectors
+
+
+def _dense_largest(A: Array, k: int) -> tuple[Array, Array]:
+    """Ascending."""
+    n = len(A)
+    if k > n / FEW:
+        values, vectors = linalg.eigh(A, driver="evd")
+        return values[n - k :], vectors[:, n - k :]
+    values, vectors = linalg.eigh(A, subset_by_index=(n - k, n - 1))
     return values, vectors
 
 
