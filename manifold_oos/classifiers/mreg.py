@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from manifold_oos.classifiers.base import Array, Classifier
 from manifold_oos.numerics.chunks import map_rows
 from manifold_oos.numerics.graphs import knn_weights, laplacian
-from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, shared_distances, squared_distances
+from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, shared_distances
 
 
 class ManifoldRegularization(Classifier):
@@ -174,7 +174,7 @@ class ManifoldRegularization(Classifier):
         return values[:, 0] if values.shape[1] == 1 else values
 
     def _values(self, X: Array) -> Array:
-        kernel = gaussian_kernel(squared_distances(X, self.points_), self.sigma_)
+        kernel = gaussian_kernel(shared_distances(X, self.points_), self.sigma_)
         return kernel @ self.coefficients_ + self.intercept_
 
     def predict(self, X: ArrayLike) -> NDArray:

@@ -61,9 +61,8 @@ class _Discriminant(JointEmbedding):
         classes, y = np.unique(np.asarray(y), return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"{self.name}: all samples are of class {classes[0]}; y needs two classes or more")
-        span = shared("span", [X], lambda: _Span.of(X))
-        spectrum = shared((self.name, *self._graph()), [X, y], lambda: self._spectrum(span, X, y))
-        self.mean_ = span.mean
+        spectrum = shared((self.name, *self._graph()), [X, y], lambda: self._spectrum(X, y))
+        self.mean_ = spectrum.mean.copy()
         kept, values = self._regularised(spectrum)
         available = int(min(len(values), self._limit(y)))
         d = available if self.n_components is None else self.n_components
@@ -80,7 +79,8 @@ class _Discriminant(JointEmbedding):
         self.coef_ = W * self._metric(self.eigenvalues_)
         return self._transform(X)
 
-    def _spectrum(self, span: "_Span", X: Array, y: NDArray) -> "_Spectrum":
+    def _spectrum(self, X: Array, y: NDArray) -> "_Spectrum":
+        span = shared("span", [X], lambda: _Span.of(X))
         S_b, S_w = self._scatters(span.Z, X, y)
         values, Q = linalg.eigh(S_w) if S_w.size else (np.zeros(1), S_w)
         # S_w must not vanish beside the scatter between classes.
@@ -89,7 +89,7 @@ class _Discriminant(JointEmbedding):
                 f"{self.name}: the within-class scatter is zero (one sample per class, or identical samples);"
                 " at least one class needs two different samples that are neighbours"
             )
-        return _Spectrum(values, span.Vt.T @ Q, Q.T @ S_b @ Q)
+        return _Spectrum(span.mean, values, span.Vt.T @ Q, Q.T @ S_b @ Q)
 
     def _regularised(self, spectrum: "_Spectrum") -> tuple[slice, Array]:
         """The directions that are kept (the last ones) and the eigenvalues of S_w along them."""
@@ -124,6 +124,7 @@ class _Span:
 class _Spectrum:
     """Eigenvalues of S_w, its eigenvectors P in the space of the data, and S_b in their coordinates."""
 
+    mean: Array
     values: Array
     P: Array
     S_b: Array

@@ -22,7 +22,6 @@ from manifold_oos.numerics.kernels import (
     mean_squared_distance,
     resolve_sigma,
     shared_distances,
-    squared_distances,
 )
 from manifold_oos.numerics.shared import shared
 
@@ -156,7 +155,7 @@ class IsoKRR(JointEmbedding):
         return sparse.csr_array((np.r_[edges.data, tree.data[links]], (rows, columns)), shape=graph.shape)
 
     def _transform(self, X: Array) -> Array:
-        coordinates: Array = gaussian_kernel(squared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
+        coordinates: Array = gaussian_kernel(shared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
         return coordinates
 
 

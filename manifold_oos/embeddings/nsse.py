@@ -21,7 +21,6 @@ from manifold_oos.numerics.kernels import (
     median_distance,
     resolve_sigma,
     shared_distances,
-    squared_distances,
 )
 from manifold_oos.numerics.shared import shared
 from manifold_oos.steps import Step
@@ -192,7 +191,7 @@ class NSSE(JointEmbedding):
         return state.Y.copy()
 
     def _transform(self, X: Array) -> Array:
-        coordinates: Array = gaussian_kernel(squared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
+        coordinates: Array = gaussian_kernel(shared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
         return coordinates
 
     def _learn(self, graphs: "_Graphs", X: Array) -> "_Course":
@@ -204,7 +203,7 @@ class NSSE(JointEmbedding):
         problem = _Problem(graphs, tau, mu1, self.mu2, mu3, self.n_components)
         scale = self.start if isinstance(self.sigma, str) else self.sigma
         scale = {"median": STARTS[scale]} if isinstance(scale, str) else scale
-        course = _Course(problem.embed_first(np.log(resolve_sigma(scale, X))))
+        course = _Course(problem.embed_first(np.log(resolve_sigma(scale, X, graphs.median))))
         if isinstance(self.sigma, str):
             search = self._alternate if self.search == "alternation" else self._follow_secants
             course.settled = search(problem, course)

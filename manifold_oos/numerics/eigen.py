@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from scipy.linalg import lapack
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 Array = NDArray[np.floating]
@@ -225,12 +226,17 @@ def _dense_pairs(A: Array, k: int, null: Array | None, norm: float) -> tuple[Arr
 
 
 def _dense_largest(A: Array, k: int) -> tuple[Array, Array]:
-    """Ascending."""
+    """Ascending; few of them from the tridiagonal form by MRRR, where LAPACK's own subset driver would bisect."""
     n = len(A)
-    if k > n / FEW:
+    if k > n / FEW or n < 3:
         values, vectors = linalg.eigh(A, driver="evd")
         return values[n - k :], vectors[:, n - k :]
-    values, vectors = linalg.eigh(A, subset_by_index=(n - k, n - 1))
+    work = int(lapack.dsytrd_lwork(n, lower=1)[0])
+    reflectors, diagonal, off, tau, _ = lapack.dsytrd(np.asfortranarray(A), lower=1, lwork=work)
+    values, vectors = linalg.eigh_tridiagonal(
+        diagonal, off, select="i", select_range=(n - k, n - 1), lapack_driver="stemr"
+    )
+    vectors[1:] = lapack.dormqr("L", "N", reflectors[1:, :-1], tau, vectors[1:], lwork=work)[0]
     return values, vectors
 
 

@@ -43,15 +43,15 @@ def squared_distances(X: Array, Z: Array | None = None) -> Array:
     return distances
 
 
-def shared_distances(X: Array) -> Array:
-    """:func:`squared_distances` of a point set to itself, made once under ``sharing``: read-only."""
+def shared_distances(X: Array, Z: Array | None = None) -> Array:
+    """:func:`squared_distances`, made once for the same points under ``sharing``: read-only."""
 
     def make() -> Array:
-        distances = squared_distances(X)
+        distances = squared_distances(X, Z)
         distances.flags.writeable = False
         return distances
 
-    distances: Array = shared("squared_distances", [X], make)
+    distances: Array = shared("squared_distances", [X, Z], make)
     return distances
 
 
@@ -121,7 +121,7 @@ def mean_squared_distance(X: Array) -> float:
     return float(2 * np.var(X, axis=0, ddof=1).sum())
 
 
-def resolve_sigma(sigma: Scale, X: Array) -> float:
+def resolve_sigma(sigma: Scale, X: Array, median: float | None = None) -> float:
     """The absolute kernel width behind a parameter.
 
     Parameters
@@ -131,6 +131,8 @@ def resolve_sigma(sigma: Scale, X: Array) -> float:
         is the mean squared distance of X.
     X : ndarray of shape (n, D)
         Training points.
+    median : float, optional
+        Their median distance, if it is known.
 
     Returns
     -------
@@ -145,7 +147,7 @@ def resolve_sigma(sigma: Scale, X: Array) -> float:
     if isinstance(sigma, Mapping):
         if set(sigma) != {"median"}:
             raise ConfigError(f"sigma={dict(sigma)!r}: the only rule of this form is {{median: factor}}")
-        value = float(sigma["median"]) * median_distance(X)
+        value = float(sigma["median"]) * (median_distance(X) if median is None else median)
     elif sigma == "mean_squared":
         value = float(np.sqrt(mean_squared_distance(X)))
     elif isinstance(sigma, str):
@@ -193,7 +195,7 @@ def kernel_matrix(
         np.fill_diagonal(values, 1)
         return values
     if kernel == "rbf":
-        return gaussian_kernel(shared_distances(X) if Z is None else squared_distances(X, Z), sigma)
+        return gaussian_kernel(shared_distances(X, Z), sigma)
     products: Array = X @ (X if Z is None else Z).T
     return products if kernel == "linear" else (products + 1) ** degree
 
