@@ -71,11 +71,7 @@ class _Discriminant(JointEmbedding):
                 f"{self.name}: n_components={d}, but n_samples = {len(X)}, n_features = {X.shape[1]} and"
                 f" {len(classes)} classes leave {available}: lower n_components"
             )
-        if self.regularization == "ridge":
-            self.eigenvalues_, W = spectrum.projections(kept, values, d)
-        else:  # the cut-offs that keep the same directions share the projections
-            name = (spectrum, len(values), d)
-            self.eigenvalues_, W = shared(name, [], lambda: spectrum.projections(kept, values, d))
+        self.eigenvalues_, W = spectrum.projections(kept, values, d)
         self.coef_ = W * self._metric(self.eigenvalues_)
         return self._transform(X)
 

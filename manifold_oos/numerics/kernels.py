@@ -31,12 +31,12 @@ def squared_distances(X: Array, Z: Array | None = None) -> Array:
     ndarray of shape (n, m)
         The squared distances.
     """
-    own = np.einsum("ij,ij->i", X, X)
-    other = own if Z is None else np.einsum("ij,ij->i", Z, Z)
-    distances: Array = X @ (X if Z is None else Z).T
+    X = np.asarray(X, dtype=np.float64)
+    other = X if Z is None else np.asarray(Z, dtype=np.float64)
+    distances: Array = X @ other.T
     distances *= -2
-    distances += own[:, None]
-    distances += other
+    distances += np.einsum("ij,ij->i", X, X)[:, None]
+    distances += np.einsum("ij,ij->i", other, other)
     np.maximum(distances, 0, out=distances)
     if Z is None:
         np.fill_diagonal(distances, 0)
