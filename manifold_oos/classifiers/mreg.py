@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from manifold_oos.classifiers.base import Array, Classifier
 from manifold_oos.numerics.chunks import map_rows
 from manifold_oos.numerics.graphs import knn_weights, laplacian
-from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
+from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, shared_distances
 
 
 class ManifoldRegularization(Classifier):
@@ -118,7 +118,7 @@ class ManifoldRegularization(Classifier):
         self.points_ = np.vstack([X, X_new])
         self.sigma_ = resolve_sigma(self.sigma, self.points_)
         n, n_labelled = len(self.points_), len(X)
-        K = gaussian_kernel(squared_distances(self.points_), self.sigma_)
+        K = gaussian_kernel(shared_distances(self.points_), self.sigma_)
         L, _ = laplacian(knn_weights(self.points_, min(self.n_neighbors, n - 1), self.sigma_))
         smooth = self.gamma_I / n**2 * (L @ K)
         targets = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
@@ -174,7 +174,7 @@ class ManifoldRegularization(Classifier):
         return values[:, 0] if values.shape[1] == 1 else values
 
     def _values(self, X: Array) -> Array:
-        kernel = gaussian_kernel(squared_distances(X, self.points_), self.sigma_)
+        kernel = gaussian_kernel(shared_distances(X, self.points_), self.sigma_)
         return kernel @ self.coefficients_ + self.intercept_
 
     def predict(self, X: ArrayLike) -> NDArray:

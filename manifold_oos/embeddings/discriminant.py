@@ -1,7 +1,8 @@
 """Linear discriminant projections: LDA, local Fisher discriminant analysis, local discriminant embedding."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from manifold_oos.embeddings.base import Array, JointEmbedding
 from manifold_oos.numerics.eigen import fix_signs, largest_eigenpairs
 from manifold_oos.numerics.graphs import between_class_weights, laplacian, within_class_weights
 from manifold_oos.numerics.kernels import Scale, resolve_sigma, squared_distances
+from manifold_oos.numerics.shared import shared
 
 _GRIDS: dict[str, Sequence[Any]] = {
     "n_components": [2, 5, 7, 10, 15, 19, 30, 39, 49, 100],
@@ -43,6 +45,10 @@ class _Discriminant(JointEmbedding):
     def _scatters(self, Z: Array, X: Array, y: NDArray) -> tuple[Array, Array]:
         """S_b and S_w of the coordinates Z of the data X."""
 
+    def _graph(self) -> tuple[Hashable, ...]:
+        """The parameters that the scatters depend on."""
+        return ()
+
     def _limit(self, y: NDArray) -> float:
         """The largest number of useful projections, whatever the data."""
         return np.inf
@@ -52,45 +58,79 @@ class _Discriminant(JointEmbedding):
         return np.ones_like(eigenvalues)
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
-        y = np.asarray(y)
-        if len(np.unique(y)) < 2:
-            raise ValueError(f"{self.name}: all samples are of class {y[0]}; y needs two classes or more")
-        self.mean_ = X.mean(axis=0)
-        U, s, Vt = linalg.svd(X - self.mean_, full_matrices=False)
-        r = int((s**2 > SPAN * s[0] ** 2).sum())
-        S_b, S_w = self._scatters(U[:, :r] * s[:r], X, y)
-        root = self._inverse_root(S_w, SPAN * np.trace(S_b))
-        S = root.T @ S_b @ root
-        available = int(min(root.shape[1], self._limit(y)))
+        classes, y = np.unique(np.asarray(y), return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"{self.name}: all samples are of class {classes[0]}; y needs two classes or more")
+        spectrum = shared((self.name, *self._graph()), [X, y], lambda: self._spectrum(X, y))
+        self.mean_ = spectrum.mean.copy()
+        kept, values = self._regularised(spectrum)
+        available = int(min(len(values), self._limit(y)))
         d = available if self.n_components is None else self.n_components
         if d > available:
             raise ValueError(
                 f"{self.name}: n_components={d}, but n_samples = {len(X)}, n_features = {X.shape[1]} and"
-                f" {len(np.unique(y))} classes leave {available}: lower n_components"
+                f" {len(classes)} classes leave {available}: lower n_components"
             )
-        self.eigenvalues_, V = largest_eigenpairs((S + S.T) / 2, d, multiple=True)
-        self.coef_ = fix_signs(Vt[:r].T @ (root @ V)) * self._metric(self.eigenvalues_)
+        self.eigenvalues_, W = spectrum.projections(kept, values, d)
+        self.coef_ = W * self._metric(self.eigenvalues_)
         return self._transform(X)
 
-    def _inverse_root(self, S_w: Array, zero: float) -> Array:
-        """R with RRᵀ the regularised inverse of S_w, which must not vanish beside the scatter between classes."""
+    def _spectrum(self, X: Array, y: NDArray) -> "_Spectrum":
+        span = shared("span", [X], lambda: _Span.of(X))
+        S_b, S_w = self._scatters(span.Z, X, y)
         values, Q = linalg.eigh(S_w) if S_w.size else (np.zeros(1), S_w)
-        if not values[-1] > max(zero, 0):
+        # S_w must not vanish beside the scatter between classes.
+        if not values[-1] > max(SPAN * np.trace(S_b), 0):
             raise ValueError(
                 f"{self.name}: the within-class scatter is zero (one sample per class, or identical samples);"
                 " at least one class needs two different samples that are neighbours"
             )
+        return _Spectrum(span.mean, values, span.Vt.T @ Q, Q.T @ S_b @ Q)
+
+    def _regularised(self, spectrum: "_Spectrum") -> tuple[slice, Array]:
+        """The directions that are kept (the last ones) and the eigenvalues of S_w along them."""
+        values = spectrum.values
         if self.regularization == "ridge":
-            values = values.clip(0) + self.ridge * values.mean()
-        else:
-            kept = values > max(self.rcond, len(values) * np.finfo(float).eps) * values[-1]
-            values, Q = values[kept], Q[:, kept]
-        root: Array = Q / np.sqrt(values)
-        return root
+            return slice(None), values.clip(0) + self.ridge * values.mean()
+        few = int((values <= max(self.rcond, len(values) * np.finfo(float).eps) * values[-1]).sum())
+        return slice(few, None), values[few:]
 
     def _transform(self, X: Array) -> Array:
         coordinates: Array = (X - self.mean_) @ self.coef_
         return coordinates
+
+
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """Coordinates Z of the centred data in the orthonormal rows of Vt that span them."""
+
+    mean: Array
+    Z: Array
+    Vt: Array
+
+    @classmethod
+    def of(cls, X: Array) -> "_Span":
+        mean = X.mean(axis=0)
+        U, s, Vt = linalg.svd(X - mean, full_matrices=False)
+        r = int((s**2 > SPAN * s[0] ** 2).sum())
+        return cls(mean, U[:, :r] * s[:r], Vt[:r])
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """Eigenvalues of S_w, its eigenvectors P in the space of the data, and S_b in their coordinates."""
+
+    mean: Array
+    values: Array
+    P: Array
+    S_b: Array
+
+    def projections(self, kept: slice, values: Array, d: int) -> tuple[Array, Array]:
+        """λ and w of S_b w = λ S_w w in the span of some eigenvectors of S_w, whose values may be others."""
+        root = 1 / np.sqrt(values)
+        S = root[:, None] * self.S_b[kept, kept] * root
+        eigenvalues, V = largest_eigenpairs((S + S.T) / 2, d, multiple=True)
+        return eigenvalues, fix_signs(self.P[:, kept] @ (root[:, None] * V))
 
 
 class LDA(_Discriminant):
@@ -148,9 +188,9 @@ class LDA(_Discriminant):
         self.rcond = rcond
 
     def _scatters(self, Z: Array, X: Array, y: NDArray) -> tuple[Array, Array]:
-        _, code, count = np.unique(y, return_inverse=True, return_counts=True)
-        means = np.array([Z[code == c].mean(axis=0) for c in range(len(count))])
-        within = Z - means[code]
+        count = np.bincount(y)
+        means = np.array([Z[y == c].mean(axis=0) for c in range(len(count))])
+        within = Z - means[y]
         return (means.T * count) @ means / len(Z), within.T @ within / len(Z)
 
     def _limit(self, y: NDArray) -> float:
@@ -217,6 +257,9 @@ class LFDA(_Discriminant):
         self.regularization = regularization
         self.ridge = ridge
         self.rcond = rcond
+
+    def _graph(self) -> tuple[Hashable, ...]:
+        return (self.n_neighbors,)
 
     def _scatters(self, Z: Array, X: Array, y: NDArray) -> tuple[Array, Array]:
         N = len(Z)
@@ -311,6 +354,9 @@ class LDE(_Discriminant):
         self.regularization = regularization
         self.ridge = ridge
         self.rcond = rcond
+
+    def _graph(self) -> tuple[Hashable, ...]:
+        return self.n_neighbors, self.n_neighbors_between, str(self.heat_sigma)
 
     def _scatters(self, Z: Array, X: Array, y: NDArray) -> tuple[Array, Array]:
         sigma = None if self.heat_sigma is None else resolve_sigma(self.heat_sigma, X)

@@ -21,8 +21,9 @@ from manifold_oos.numerics.kernels import (
     gaussian_kernel,
     mean_squared_distance,
     resolve_sigma,
-    squared_distances,
+    shared_distances,
 )
+from manifold_oos.numerics.shared import shared
 
 
 class IsoKRR(JointEmbedding):
@@ -114,9 +115,11 @@ class IsoKRR(JointEmbedding):
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         self.sigma_ = resolve_sigma(self.sigma, X)
-        squared = squared_distances(X)
-        beta = self.beta * mean_squared_distance(X)
-        lengths = shortest_paths(self._graph(dissimilarities(squared, np.asarray(y), beta, self.alpha)))
+        codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        squared = shared_distances(X)
+        graph = self._graph(dissimilarities(squared, codes, self.beta * mean_squared_distance(X), self.alpha))
+        name = ("iso_krr", self.n_neighbors, self.alpha, self.beta)
+        lengths = shared(name, [X, codes], lambda: shortest_paths(graph))
         self.eigenvalues_, V = classical_scaling(lengths**2, self.n_components)
         Y: Array = V * np.sqrt(self.eigenvalues_)
         K = gaussian_kernel(squared, self.sigma_)
@@ -152,7 +155,7 @@ class IsoKRR(JointEmbedding):
         return sparse.csr_array((np.r_[edges.data, tree.data[links]], (rows, columns)), shape=graph.shape)
 
     def _transform(self, X: Array) -> Array:
-        coordinates: Array = gaussian_kernel(squared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
+        coordinates: Array = gaussian_kernel(shared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
         return coordinates
 
 

@@ -13,15 +13,26 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from manifold_oos.embeddings.base import Array, JointEmbedding
-from manifold_oos.numerics.eigen import largest_eigenpairs
-from manifold_oos.numerics.graphs import between_class_weights, laplacian, within_class_weights
-from manifold_oos.numerics.kernels import Scale, gaussian_kernel, median_distance, resolve_sigma, squared_distances
+from manifold_oos.numerics.eigen import largest_eigenpairs, warn_ambiguous
+from manifold_oos.numerics.graphs import laplacian, within_class_weights
+from manifold_oos.numerics.kernels import (
+    Scale,
+    gaussian_kernel,
+    median_distance,
+    resolve_sigma,
+    shared_distances,
+)
+from manifold_oos.numerics.shared import shared
 from manifold_oos.steps import Step
 
 #: The two starts of Figs. 3 and 4, in median distances.
 STARTS = {"high": 4.0, "low": 0.2}
-#: Longest extrapolation of log σ in one iteration.
+#: Dimensions up to this share the first Y.
+FIRST = 50
+#: Longest step of log σ by a secant.
 LONGEST = 1.0
+#: Shortest one, in units of ``tol``: the slopes at its ends must differ by more than their rounding.
+SHORTEST = 1e-3
 
 
 class NSSE(JointEmbedding):
@@ -34,9 +45,9 @@ class NSSE(JointEmbedding):
     within classes and :math:`L_b` that of weight 1 for every pair of different classes. Neighbours of a class stay
     together, classes part, and the map :math:`f(x) = \sum_i c_i \exp(-\|x - x_i\|^2 / \sigma^2)`,
     :math:`\Psi C = Y`, keeps a small Lipschitz constant. Y (eq. 12) and σ (eq. 14) take turns.
-    Because turns creep when the data are many, from the second on σ goes to where the secant of the derivative of
-    the objective (Y being the best for each σ) vanishes, or less far when the objective would rise there: the same
-    point, in a few iterations.
+    Because turns creep when the data are many, ``search="secant"`` takes σ from the second on to where the secant
+    of the derivative of the objective (Y being the best for each σ) vanishes, or less far when the objective would
+    rise there: the same point, in a few iterations.
 
     Below d = M − 1 dimensions (M classes) a tiny ``mu2 / mu1`` leaves the class contrasts undetermined; duplicates
     with different labels get the same coordinates.
@@ -62,6 +73,9 @@ class NSSE(JointEmbedding):
         Neighbours of the same class in L_w; None joins the whole class.
     heat_sigma : float, {"median": f}, "mean_squared" or None, default="mean_squared"
         Width of the heat weights of L_w; None for binary weights.
+    search : {"secant", "alternation"}, default="secant"
+        How σ is learned: by secants, or by the turns of Algorithm 1 alone, whose course is that of Figs. 3 and 4
+        and which stop short of the minimum where they creep by less than ``tol``.
     max_iter : int, default=50
         Most iterations.
     tol : float, default=1e-3
@@ -119,6 +133,7 @@ class NSSE(JointEmbedding):
         "scaling": [StrOptions({"mean", "raw"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "heat_sigma": [Interval(Real, 0, None, closed="neither"), Mapping, StrOptions({"mean_squared"}), None],
+        "search": [StrOptions({"secant", "alternation"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
@@ -135,6 +150,7 @@ class NSSE(JointEmbedding):
         scaling: str = "mean",
         n_neighbors: int | None = None,
         heat_sigma: Scale | None = "mean_squared",
+        search: str = "secant",
         max_iter: int = 50,
         tol: float = 1e-3,
     ):
@@ -147,100 +163,165 @@ class NSSE(JointEmbedding):
         self.scaling = scaling
         self.n_neighbors = n_neighbors
         self.heat_sigma = heat_sigma
+        self.search = search
         self.max_iter = max_iter
         self.tol = tol
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
-        alternate = isinstance(self.sigma, str)
-        scale = self.start if alternate else self.sigma
-        start = resolve_sigma({"median": STARTS[scale]} if isinstance(scale, str) else scale, X)
-        problem = self._problem(X, np.asarray(y))
-        self.steps_: list[Step] = []
-
-        state = self._keep(problem.embed(np.log(start)))
-        if alternate:
-            state = self._alternate(problem, state)
+        codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        name = ("nsse", self.n_neighbors, str(self.heat_sigma))
+        graphs = shared(name, [X, codes], lambda: _Graphs.of(X, codes, self.n_neighbors, self.heat_sigma))
+        course: _Course = shared((graphs, str(self.get_params())), [], lambda: self._learn(graphs, X))
+        if not course.settled:
+            warnings.warn(
+                f"NSSE: sigma still moves after {self.max_iter} iterations; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        state = course.state
+        warn_ambiguous(state.theta, self.n_components, state.theta[0])
         self.X_fit_ = X
+        self.steps_ = list(course.steps)
         self.n_iter_ = len(self.steps_)
         self.objective_ = state.objective
         self.sigma_ = float(np.exp(state.log_sigma))
-        self.coefficients_ = state.C
+        self.coefficients_ = state.C.copy()
         L_phi = np.sqrt(2) * np.exp(-0.5) / self.sigma_
         self.lipschitz_ = float(np.sqrt(len(X)) * L_phi * np.linalg.norm(state.C))
-        return state.Y
+        return state.Y.copy()
 
     def _transform(self, X: Array) -> Array:
-        coordinates: Array = gaussian_kernel(squared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
+        coordinates: Array = gaussian_kernel(shared_distances(X, self.X_fit_), self.sigma_) @ self.coefficients_
         return coordinates
 
-    def _problem(self, X: Array, y: NDArray) -> "_Problem":
-        """Eq. 11 of the training points, in the units that ``scaling`` says."""
-        N = len(X)
-        width = None if self.heat_sigma is None else resolve_sigma(self.heat_sigma, X)
-        L_w = laplacian(within_class_weights(X, y, self.n_neighbors, width).toarray())[0]
-        L_b = laplacian(between_class_weights(X, y).toarray())[0]
-        mu1, mu3 = self.mu1, self.mu3
+    def _learn(self, graphs: "_Graphs", X: Array) -> "_Course":
+        """Eq. 11 in the units that ``scaling`` says, from the best Y of the first σ on."""
+        tau, mu1, mu3 = 1.0, self.mu1, self.mu3
         if self.scaling == "mean":
-            L_w /= N
-            mu1 /= N**2
-            mu3 *= median_distance(X) ** 2
-        # No eigenvalue of L_b exceeds N.
-        return _Problem(squared_distances(X), L_w - mu1 * L_b, 2 * mu1 * N, self.mu2, mu3, self.n_components)
+            N = len(X)
+            tau, mu1, mu3 = 1 / N, mu1 / N**2, mu3 * graphs.median**2
+        problem = _Problem(graphs, tau, mu1, self.mu2, mu3, self.n_components)
+        scale = self.start if isinstance(self.sigma, str) else self.sigma
+        scale = {"median": STARTS[scale]} if isinstance(scale, str) else scale
+        course = _Course(problem.embed_first(np.log(resolve_sigma(scale, X, graphs.median))))
+        if isinstance(self.sigma, str):
+            search = self._alternate if self.search == "alternation" else self._follow_secants
+            course.settled = search(problem, course)
+        return course
 
-    def _alternate(self, problem: "_Problem", state: "_State") -> "_State":
-        """Algorithm 1, from the best Y of the first σ on."""
+    def _alternate(self, problem: "_Problem", course: "_Course") -> bool:
+        """Algorithm 1 to the letter: eq. 14 for the last Y, eq. 12 for the new σ; whether σ has settled."""
+        for _ in range(self.max_iter - 1):
+            previous = course.state.log_sigma
+            course.keep(problem.embed(problem.rescale(course.state, self.tol)))
+            if abs(course.state.log_sigma - previous) <= self.tol:
+                return True
+        return False
+
+    def _follow_secants(self, problem: "_Problem", course: "_Course") -> bool:
+        """The first turn of Algorithm 1, followed by secants; whether σ has settled.
+
+        The slope is the derivative of the least objective over Y in log σ (times σ², which moves no zero of it).
+        A step goes downhill, to where the line through the slopes of the best σ so far and of the last other one
+        vanishes. Where the objective rises the step is repeated between a fifth and four fifths as long, unless it
+        is so short that the rise is rounding.
+        A line through a far point, where the slope explodes, promises a tiny step anywhere: σ has settled only when
+        a step of at most ``tol`` has the minimum between its ends, or when the line through them, the local
+        derivative, promises another such step.
+        """
+        state = course.state
         move = abs(problem.rescale(state, self.tol) - state.log_sigma)
         move = max(move, self.tol) * (1 if state.slope < 0 else -1)
-        secant = False
-        while len(self.steps_) < self.max_iter:
+        for _ in range(self.max_iter - 1):
             following = problem.embed(state.log_sigma + move)
-            falls = following.objective <= state.objective
-            # Eq. 14 can move little far from the minimum, a secant cannot.
-            settled = abs(move) <= self.tol and (secant or not falls)
-            if falls:
-                other, state, shortest, longest = state, self._keep(following), 0.0, LONGEST
+            enclosed = state.slope * following.slope <= 0
+            shortest, longest = SHORTEST * self.tol, LONGEST
+            if following.objective <= state.objective:
+                other, state = state, course.keep(following)
             else:
-                other, shortest, longest = following, 0.2 * abs(move), 0.8 * abs(move)
-            if settled:
-                return state
+                other = following
+                if enclosed or abs(move) > self.tol:
+                    shortest, longest = 0.2 * abs(move), 0.8 * abs(move)
             change = (state.slope - other.slope) / (state.log_sigma - other.log_sigma)
-            move = abs(state.slope) / change if change > 0 else longest
-            move = min(max(move, shortest), longest) * (1 if state.slope < 0 else -1)
-            secant = True
-        warnings.warn(
-            f"NSSE: sigma still moves after {self.max_iter} iterations; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-        return state
-
-    def _keep(self, state: "_State") -> "_State":
-        values = {"objective": state.objective, "sigma": float(np.exp(state.log_sigma))}
-        self.steps_.append(Step(len(self.steps_) + 1, values=values))
-        return state
+            promised = abs(state.slope) / change if change > 0 else longest
+            if abs(move) <= self.tol and (enclosed or promised <= self.tol):
+                return True
+            move = min(max(promised, shortest), longest) * (1 if state.slope < 0 else -1)
+        return False
 
 
 @dataclass(frozen=True)
 class _State:
-    """The best Y for a σ, its coefficients, the objective and its derivative in log σ, times σ²."""
+    """The best Y for a σ, its coefficients, the objective and its derivative in log σ, times σ².
+
+    ``theta`` are the eigenvalues of Y and the next one.
+    """
 
     log_sigma: float
+    theta: Array
     Y: Array
     C: Array
     objective: float
     slope: float
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """Eq. 11 with B = L_w − μ₁L_b and a ``shift`` for which B + shift I is positive definite."""
+class _Course:
+    """Where σ went and what it has come to."""
+
+    def __init__(self, state: _State) -> None:
+        self.steps: list[Step] = []
+        self.settled = True
+        self.keep(state)
+
+    def keep(self, state: _State) -> _State:
+        """Go on to a state."""
+        self.state = state
+        values = {"objective": state.objective, "sigma": float(np.exp(state.log_sigma))}
+        self.steps.append(Step(len(self.steps) + 1, values=values))
+        return state
+
+
+@dataclass(frozen=True, eq=False)
+class _Graphs:
+    """What eq. 11 has of the points alone; ``members`` are the classes, those of one size stacked."""
 
     squared: Array
-    B: Array
-    shift: float
-    mu2: float
-    mu3: float
-    n_components: int
+    L_w: Array
+    L_b: Array
+    members: list[NDArray[np.intp]]
+    median: float
+
+    @classmethod
+    def of(cls, X: Array, codes: NDArray[np.intp], n_neighbors: int | None, heat: Scale | None) -> "_Graphs":
+        width = None if heat is None else resolve_sigma(heat, X)
+        L_w, _ = laplacian(within_class_weights(X, codes, n_neighbors, width).toarray())
+        L_b, _ = laplacian((codes[:, None] != codes).astype(np.float64))
+        sizes = np.bincount(codes)
+        order = np.argsort(codes, kind="stable")
+        members = [order[sizes[codes[order]] == size].reshape(-1, size) for size in np.unique(sizes)]
+        L_w.flags.writeable = L_b.flags.writeable = False
+        return cls(shared_distances(X), L_w, L_b, members, median_distance(X))
+
+
+class _Problem:
+    r"""Eq. 11 with B = τL_w − μ₁L_b and a shift s = 2μ₁N for which B + sI is positive definite.
+
+    Between classes B is μ₁. So :math:`B + s I = F^\top F + \mu_1 1 1^\top` with a Cholesky factor F of the blocks
+    :math:`\tau L_w + \mu_1 ((N + n_c) I - 1 1^\top)` of classes of :math:`n_c` points each.
+    """
+
+    def __init__(self, graphs: _Graphs, tau: float, mu1: float, mu2: float, mu3: float, d: int) -> None:
+        self.graphs, self.squared = graphs, graphs.squared
+        self.mu1, self.mu2, self.mu3, self.n_components = mu1, mu2, mu3, d
+        self.tau = tau
+        N = len(self.squared)
+        self.B = tau * graphs.L_w - mu1 * graphs.L_b
+        self.shift = 2 * mu1 * N  # no eigenvalue of L_b exceeds N
+        self.F = []
+        for members in graphs.members:
+            n = members.shape[1]
+            blocks = tau * graphs.L_w[members[:, :, None], members[:, None]] + mu1 * ((N + n) * np.eye(n) - 1)
+            self.F.append(np.linalg.cholesky(blocks).transpose(0, 2, 1))
 
     def psi(self, log_sigma: float) -> Array:
         """Ψ, its diagonal raised by the rounding error of a factorisation so that duplicates do no harm."""
@@ -249,26 +330,44 @@ class _Problem:
         Psi.flat[:: N + 1] += N**2 * np.finfo(float).eps
         return Psi
 
-    def embed(self, log_sigma: float) -> _State:
-        r"""Eq. 12: the d smallest eigenvectors of :math:`A = B + \mu_2 \Psi^{-2}`.
+    def embed_first(self, log_sigma: float) -> _State:
+        """:meth:`embed`, shared between the dimensions and the μ₃ that begin at the same σ."""
+        k = max(self.n_components, min(FIRST, len(self.squared)))
+        name = (self.graphs, self.tau, self.mu1, self.mu2, log_sigma, k)
+        return self._state(log_sigma, *shared(name, [], lambda: self._solve(self.psi(log_sigma), k)))
 
-        They are the d largest of :math:`(A + s I)^{-1} = \Psi (\Psi (B + s I) \Psi + \mu_2 I)^{-1} \Psi`, which
-        needs no inverse of the ill-conditioned Ψ; from the same factor come
-        :math:`C = \Psi^{-1} Y` and, through :math:`\mu_2 \Psi^{-2} Y = Y \Lambda - B Y`, the derivative.
+    def embed(self, log_sigma: float) -> _State:
+        r"""Eq. 12: the d smallest eigenvectors of :math:`A = B + \mu_2 \Psi^{-2}`."""
+        return self._state(log_sigma, *self._solve(self.psi(log_sigma), self.n_components))
+
+    def _solve(self, Psi: Array, k: int) -> tuple[Array, Array, Array, Array]:
+        r"""The k largest pairs of :math:`(A + s I)^{-1} = \Psi (\Psi (B + s I) \Psi + \mu_2 I)^{-1} \Psi`.
+
+        That needs no inverse of the ill-conditioned Ψ. From the same factor come :math:`C = \Psi^{-1} Y` and,
+        through :math:`\mu_2 \Psi^{-2} Y = Y \Lambda - B Y`, the derivative.
         """
-        Psi = self.psi(log_sigma)
-        K = Psi @ (self.B @ Psi + self.shift * Psi)
-        K.flat[:: len(K) + 1] += self.mu2
+        N = len(Psi)
+        T = np.empty((N + 1, N))
+        for members, F in zip(self.graphs.members, self.F, strict=True):
+            T[members] = F @ Psi[members]
+        T[N] = np.sqrt(self.mu1) * Psi.sum(axis=0)
+        K = T.T @ T
+        K.flat[:: N + 1] += self.mu2
         R = linalg.cholesky(K, overwrite_a=True, check_finite=False)
         V = linalg.solve_triangular(R, Psi, trans="T", check_finite=False)
-        theta, Y = largest_eigenpairs(V.T @ V, self.n_components, multiple=True)
+        # One more than asked for tells whether the cut falls between equal ones.
+        theta, Y = largest_eigenpairs(V.T @ V, min(k + 1, max(k, N)), multiple=True, ambiguous="ignore")
         C = linalg.solve_triangular(R, V @ Y, check_finite=False) / theta
-        sigma2 = float(np.exp(2 * log_sigma))
+        return theta, Y, C, (Psi * self.squared) @ C
+
+    def _state(self, log_sigma: float, theta: Array, Y: Array, C: Array, moved: Array) -> _State:
+        d = self.n_components
+        Y, C, moved = Y[:, :d], C[:, :d], moved[:, :d]
         BY = self.B @ Y
-        objective = np.sum(Y * BY) + self.mu2 * np.sum(C**2) + self.mu3 / sigma2
-        residual = Y * (1 / theta - self.shift) - BY
-        slope = -4 * np.sum(residual * ((Psi * self.squared) @ C)) - 2 * self.mu3
-        return _State(float(log_sigma), Y, C, float(objective), float(slope))
+        objective = np.sum(Y * BY) + self.mu2 * np.sum(C**2) + self.mu3 * np.exp(-2 * log_sigma)
+        residual = Y * (1 / theta[:d] - self.shift) - BY
+        slope = -4 * np.sum(residual * moved) - 2 * self.mu3
+        return _State(float(log_sigma), theta[: d + 1], Y, C, float(objective), float(slope))
 
     def roughness(self, log_sigma: float, Y: Array) -> float:
         """Eq. 14: μ₂ tr(YᵀΨ⁻²Y) + μ₃/σ², the part of the objective that depends on σ."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from scipy.linalg import lapack
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 Array = NDArray[np.floating]
@@ -17,6 +18,8 @@ Matrix = Any
 DENSE_ORDER = 250
 #: Share of non-zeros from which a factorisation of a sparse matrix is no longer sparse.
 DENSE_SHARE = 0.2
+#: Beyond one pair in so many LAPACK finds all of them, by divide and conquer, sooner than those alone.
+FEW = 8
 #: Largest residual ‖Av − λBv‖ of a unit vector that counts as solved, relative to ‖A‖.
 RESIDUAL = 1e-9
 #: Restarts after which Lanczos on a dense matrix takes longer than its decomposition.
@@ -140,8 +143,8 @@ def smallest_eigenpairs(
 def largest_eigenpairs(A: Array, k: int, *, multiple: bool = False, ambiguous: str = "warn") -> tuple[Array, Array]:
     """The k algebraically largest pairs of a dense symmetric matrix, in descending order.
 
-    Lanczos where few pairs stand out of many; LAPACK's subset driver for small matrices and for spectra so flat
-    that Lanczos would take longer. The residuals are checked in either case.
+    Lanczos where few pairs stand out of many; LAPACK, all pairs or a subset, for small matrices and for spectra so
+    flat that Lanczos would take longer. The residuals are checked in either case.
 
     Parameters
     ----------
@@ -174,7 +177,7 @@ def largest_eigenpairs(A: Array, k: int, *, multiple: bool = False, ambiguous: s
     more = min(k + 1, n)
     dense = multiple or _is_small(A, more)
     pairs = None if dense else _lanczos(A, more, maxiter=RESTARTS, which="LA", v0=_start(n, None))
-    values, vectors = linalg.eigh(A, subset_by_index=(n - more, n - 1)) if pairs is None else pairs
+    values, vectors = _dense_largest(A, more) if pairs is None else pairs
     values, vectors = values[::-1], vectors[:, ::-1]
     no_variance = abs(values[k - 1]) <= GAP * norm
     _check(A, values, vectors, k, norm, "ignore" if no_variance else ambiguous)
@@ -219,6 +222,21 @@ def _dense_pairs(A: Array, k: int, null: Array | None, norm: float) -> tuple[Arr
     if null is not None:
         A = A + (2 * norm * null) @ null.T
     values, vectors = linalg.eigh(A, subset_by_index=(0, k - 1))
+    return values, vectors
+
+
+def _dense_largest(A: Array, k: int) -> tuple[Array, Array]:
+    """Ascending; few of them from the tridiagonal form by MRRR, where LAPACK's own subset driver would bisect."""
+    n = len(A)
+    if k > n / FEW or n < 3:
+        values, vectors = linalg.eigh(A, driver="evd")
+        return values[n - k :], vectors[:, n - k :]
+    work = int(lapack.dsytrd_lwork(n, lower=1)[0])
+    reflectors, diagonal, off, tau, _ = lapack.dsytrd(np.asfortranarray(A), lower=1, lwork=work)
+    values, vectors = linalg.eigh_tridiagonal(
+        diagonal, off, select="i", select_range=(n - k, n - 1), lapack_driver="stemr"
+    )
+    vectors[1:] = lapack.dormqr("L", "N", reflectors[1:, :-1], tau, vectors[1:], lwork=work)[0]
     return values, vectors
 
 
@@ -316,10 +334,28 @@ def _check(A: Matrix, values: Array, vectors: Array, k: int, norm: float, ambigu
             f"the eigen-solver left a residual of {residual / norm:.1e} (relative):"
             " raise n_neighbors or the regularisation"
         )
-    if ambiguous == "warn" and len(values) > k and abs(values[k] - values[k - 1]) <= GAP * norm:
+    if ambiguous == "warn":
+        warn_ambiguous(values, k, norm, stacklevel=4)
+
+
+def warn_ambiguous(values: Array, k: int, norm: float, stacklevel: int = 3) -> None:
+    """Warn when a cut behind the k-th of sorted eigenvalues falls between equal ones.
+
+    Parameters
+    ----------
+    values : ndarray
+        Eigenvalues, ascending or descending.
+    k : int
+        How many are kept.
+    norm : float
+        Of the matrix.
+    stacklevel : int, default=3
+        Of the warning.
+    """
+    if len(values) > k and abs(values[k] - values[k - 1]) <= GAP * norm:
         warnings.warn(
             f"eigenvalues {k} and {k + 1} are both {values[k]:.3g}: the last of {k} coordinates are an arbitrary"
             " rotation; change n_components",
             AmbiguousEigenvectors,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

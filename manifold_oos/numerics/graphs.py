@@ -11,6 +11,7 @@ from manifold_oos.numerics.basis_pursuit import sparse_codes
 from manifold_oos.numerics.components import component_links, count_components
 from manifold_oos.numerics.components import connect_components as connect_components
 from manifold_oos.numerics.kernels import gaussian_kernel, kernel_matrix, squared_distances
+from manifold_oos.numerics.shared import shared
 
 Array = NDArray[np.floating]
 Index = NDArray[np.integer]
@@ -262,12 +263,29 @@ def between_class_weights(
 def _class_weights(
     X: Array, y: NDArray, n_neighbors: int | None, sigma: float | None, same: bool
 ) -> sparse.csr_array:
+    """Made once for a point set under ``sharing``, so read-only."""
+    codes = np.unique(y, return_inverse=True)[1]
+
+    def make() -> sparse.csr_array:
+        if n_neighbors is None and sigma is None and not same:
+            W = sparse.csr_array((codes[:, None] != codes).astype(np.float64))
+        else:
+            W = _nearest_in_classes(X, codes, n_neighbors, sigma, same)
+        W.data.flags.writeable = W.indices.flags.writeable = W.indptr.flags.writeable = False
+        return W
+
+    return shared(("class weights", n_neighbors, sigma, same), [X, codes], make)
+
+
+def _nearest_in_classes(
+    X: Array, codes: Index, n_neighbors: int | None, sigma: float | None, same: bool
+) -> sparse.csr_array:
     """Class by class, so that the distances at hand are those of one class to its candidates."""
     n = len(X)
     rows, columns, values = [], [], []
-    for label in np.unique(y):
-        members = np.flatnonzero(y == label)
-        others = members if same else np.flatnonzero(y != label)
+    for code in range(codes.max() + 1):
+        members = np.flatnonzero(codes == code)
+        others = members if same else np.flatnonzero(codes != code)
         available = len(others) - same
         k = available if n_neighbors is None else min(n_neighbors, available)
         if k == 0:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
-from sklearn.metrics.pairwise import euclidean_distances
 
 from manifold_oos.errors import ConfigError
+from manifold_oos.numerics.shared import shared
 
 Array = NDArray[np.floating]
 #: A kernel width: a number, {"median": f} for f median training distances, or "mean_squared".
@@ -31,7 +31,27 @@ def squared_distances(X: Array, Z: Array | None = None) -> Array:
     ndarray of shape (n, m)
         The squared distances.
     """
-    distances: Array = euclidean_distances(X, Z, squared=True)
+    X = np.asarray(X, dtype=np.float64)
+    other = X if Z is None else np.asarray(Z, dtype=np.float64)
+    distances: Array = X @ other.T
+    distances *= -2
+    distances += np.einsum("ij,ij->i", X, X)[:, None]
+    distances += np.einsum("ij,ij->i", other, other)
+    np.maximum(distances, 0, out=distances)
+    if Z is None:
+        np.fill_diagonal(distances, 0)
+    return distances
+
+
+def shared_distances(X: Array, Z: Array | None = None) -> Array:
+    """:func:`squared_distances`, made once for the same points under ``sharing``: read-only."""
+
+    def make() -> Array:
+        distances = squared_distances(X, Z)
+        distances.flags.writeable = False
+        return distances
+
+    distances: Array = shared("squared_distances", [X, Z], make)
     return distances
 
 
@@ -77,7 +97,7 @@ def median_distance(X: Array) -> float:
     >>> median_distance(np.array([[0.0], [1.0], [5.0]]))
     4.0
     """
-    return float(np.median(pdist(X)))
+    return float(shared("median_distance", [X], lambda: np.median(pdist(X))))
 
 
 def mean_squared_distance(X: Array) -> float:
@@ -101,7 +121,7 @@ def mean_squared_distance(X: Array) -> float:
     return float(2 * np.var(X, axis=0, ddof=1).sum())
 
 
-def resolve_sigma(sigma: Scale, X: Array) -> float:
+def resolve_sigma(sigma: Scale, X: Array, median: float | None = None) -> float:
     """The absolute kernel width behind a parameter.
 
     Parameters
@@ -111,6 +131,8 @@ def resolve_sigma(sigma: Scale, X: Array) -> float:
         is the mean squared distance of X.
     X : ndarray of shape (n, D)
         Training points.
+    median : float, optional
+        Their median distance, if it is known.
 
     Returns
     -------
@@ -125,7 +147,7 @@ def resolve_sigma(sigma: Scale, X: Array) -> float:
     if isinstance(sigma, Mapping):
         if set(sigma) != {"median"}:
             raise ConfigError(f"sigma={dict(sigma)!r}: the only rule of this form is {{median: factor}}")
-        value = float(sigma["median"]) * median_distance(X)
+        value = float(sigma["median"]) * (median_distance(X) if median is None else median)
     elif sigma == "mean_squared":
         value = float(np.sqrt(mean_squared_distance(X)))
     elif isinstance(sigma, str):
@@ -173,7 +195,7 @@ def kernel_matrix(
         np.fill_diagonal(values, 1)
         return values
     if kernel == "rbf":
-        return gaussian_kernel(squared_distances(X, Z), sigma)
+        return gaussian_kernel(shared_distances(X, Z), sigma)
     products: Array = X @ (X if Z is None else Z).T
     return products if kernel == "linear" else (products + 1) ** degree
 

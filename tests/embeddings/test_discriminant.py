@@ -6,7 +6,9 @@ from scipy import linalg
 from scipy.spatial.distance import pdist
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from manifold_oos.embeddings import discriminant
 from manifold_oos.embeddings.discriminant import LDA, LDE, LFDA
+from manifold_oos.numerics.shared import Kept, sharing
 
 METHODS = [LDA, LFDA, LDE]
 
@@ -196,3 +198,22 @@ def test_lda_has_one_dimension_fewer_than_classes():
     X, y = blobs()
     with pytest.raises(ValueError, match="4 classes leave 3"):
         LDA(4).fit(X, y)
+
+
+def test_sharing_changes_no_number_and_makes_scatters_once_per_method(monkeypatch):
+    X, y = blobs((6, 5, 7), D=40)
+    settings = [{"regularization": "pinv", "rcond": rcond} for rcond in (1e-15, 1e-6, 0.3)]
+    settings += [{"ridge": ridge} for ridge in (0.01, 1.0)]
+    requests = [(method, setting) for method in METHODS for setting in settings]
+    alone = [method(**setting).fit(X, y) for method, setting in requests]
+    made = []
+    real = discriminant._Spectrum
+    monkeypatch.setattr(discriminant, "_Spectrum", lambda *arguments: made.append(1) or real(*arguments))
+    for order in (1, -1):
+        with sharing(Kept()):
+            together = [method(**setting).fit(X, y) for method, setting in requests[::order]][::order]
+        for one, other in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(one.embedding_, other.embedding_)
+            np.testing.assert_array_equal(one.eigenvalues_, other.eigenvalues_)
+            other.mean_[:], other.coef_[:], other.eigenvalues_[:] = 0, 0, 0
+    assert len(made) == 2 * len(METHODS)

@@ -1,12 +1,17 @@
 """NSSE against literal transcriptions of its equations and of Algorithm 1."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
+from manifold_oos.embeddings import nsse
 from manifold_oos.embeddings.nsse import NSSE
+from manifold_oos.numerics.shared import Kept, sharing
 
 SMALL = {"mu1": 300.0, "mu2": 1e-3, "mu3": 1.0}
 
@@ -66,6 +71,23 @@ def literal_algorithm(X, y, d, grid, start, mu1, mu2, mu3, scaling="mean"):
     raise AssertionError("the literal algorithm does not settle")
 
 
+def plain_alternation(X, y, d, start, mu1, mu2, mu3, scaling):
+    """Algorithm 1 with a fine local search of σ, until σ stands still: σ and the objective of eq. 11."""
+    log_sigma = np.log(start)
+    for _ in range(500):
+        Y, objective, _ = literal_embedding(X, y, d, np.exp(log_sigma), mu1, mu2, mu3, scaling)
+
+        def roughness(t, Y=Y):
+            return mu2 * np.sum((inverse_kernel(X, np.exp(t)) @ Y) ** 2) + mu3 / (np.exp(t) / unit(X, scaling)) ** 2
+
+        around = (log_sigma - 0.5, log_sigma + 0.5)
+        found = minimize_scalar(roughness, bounds=around, method="bounded", options={"xatol": 1e-9}).x
+        if abs(found - log_sigma) < 1e-6:
+            return np.exp(found), objective
+        log_sigma = found
+    raise AssertionError("plain alternation does not settle")
+
+
 def assert_same_up_to_sign(A, B, tolerance):
     np.testing.assert_allclose(A * np.sign(np.sum(A * B, axis=0)), B, atol=tolerance)
 
@@ -115,6 +137,80 @@ def test_raw_scaling_is_the_letter_of_eq_11():
     assert raw.sigma_ == pytest.approx(mean.sigma_, rel=1e-6)
     assert raw.objective_ == pytest.approx(N * mean.objective_, rel=1e-9)
     np.testing.assert_allclose(raw.embedding_, mean.embedding_, atol=1e-6)
+
+
+@pytest.mark.parametrize("search", ["secant", "alternation"])
+@pytest.mark.parametrize(
+    ("n", "d", "weights"),
+    [(60, 9, (300, 1e-3, 1)), (60, 15, (300, 1e-3, 1)), (100, 5, (100, 1e-3, 1)), (100, 5, (1000, 1e-4, 1))],
+)
+def test_raw_scaling_settles_where_plain_alternation_does(n, d, weights, search):
+    """The far start has slopes that explode: a secant from there promises a tiny step anywhere."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:n] / np.linalg.norm(X[:n], axis=1)[:, None], y[:n]
+    mu = dict(zip(("mu1", "mu2", "mu3"), weights, strict=True))
+    model = NSSE(d, **mu, scaling="raw", search=search).fit(X, y)
+    sigma, objective = plain_alternation(X, y, d, 1.4 * np.median(pdist(X)), **mu, scaling="raw")
+    assert model.sigma_ == pytest.approx(sigma, rel=2e-3)
+    assert model.objective_ - objective < 1e-3 * abs(objective + weights[0] * n * d)
+
+
+def test_alternation_goes_the_way_of_algorithm_1():
+    X, y = arcs()
+    median = np.median(pdist(X))
+    model = NSSE(2, **SMALL, search="alternation", tol=1e-5).fit(X, y)
+    sigma = [step.values["sigma"] for step in model.steps_]
+    for before, after in pairwise(sigma[:5]):
+        Y, _, _ = literal_embedding(X, y, 2, before, **SMALL)
+
+        def roughness(t, Y=Y):
+            return SMALL["mu2"] * np.sum((inverse_kernel(X, t) @ Y) ** 2) + SMALL["mu3"] / (t / median) ** 2
+
+        best = minimize_scalar(
+            roughness, bounds=(0.5 * after, 2 * after), method="bounded", options={"xatol": 1e-9}
+        )
+        assert after == pytest.approx(best.x, rel=1e-4)
+    assert sigma[-1] == pytest.approx(NSSE(2, **SMALL, tol=1e-5).fit(X, y).sigma_, rel=1e-3)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        NSSE(2, search="alternation", max_iter=2).fit(X, y)
+
+
+def test_classes_of_any_size_and_order():
+    X, _ = arcs()
+    y = np.random.default_rng(3).permutation(np.repeat([0, 1, 2, 3, 4], [1, 20, 9, 9, 6]))
+    sigma = np.median(pdist(X))
+    model = NSSE(4, sigma=sigma).fit(X, y)
+    Y, objective, _ = literal_embedding(X, y, 4, sigma, **SMALL)
+    assert_same_up_to_sign(model.embedding_, Y, 1e-8)
+    assert model.objective_ == pytest.approx(objective, rel=1e-9)
+
+
+def test_sharing_changes_no_number_and_makes_the_graphs_once(monkeypatch):
+    X, y = arcs()
+    requests = [{"n_components": d, "mu1": mu1, "mu3": mu3} for d in (2, 5) for mu1 in (100, 300) for mu3 in (1, 5)]
+    alone = [NSSE(**request).fit(X, y) for request in requests]
+    made = []
+    real = nsse._Graphs.of
+    monkeypatch.setattr(nsse._Graphs, "of", lambda *arguments: made.append(1) or real(*arguments))
+    for order in (1, -1):
+        with sharing(Kept()):
+            together = [NSSE(**request).fit(X, y) for request in requests[::order]][::order]
+            again = NSSE(**requests[0]).fit(X, y)
+        for one, other in zip([*alone, alone[0]], [*together, again], strict=True):
+            np.testing.assert_array_equal(one.embedding_, other.embedding_)
+            np.testing.assert_array_equal(one.coefficients_, other.coefficients_)
+            assert (one.sigma_, one.objective_, one.n_iter_) == (other.sigma_, other.objective_, other.n_iter_)
+        again.embedding_[:], again.steps_[:] = 0, []
+        assert together[0].embedding_.any() and together[0].steps_
+    assert len(made) == 2
+
+
+def test_warnings_come_again_from_shared_work():
+    X, y = arcs()
+    with sharing(Kept()):
+        for _ in range(2):
+            with pytest.warns(ConvergenceWarning, match="max_iter"):
+                NSSE(2, max_iter=2).fit(X, y)
 
 
 def test_sigma_minimises_eq_11():

@@ -175,3 +175,26 @@ def test_double_eigenvalues_of_a_large_ring_are_all_found(n):
     ring[0, 0] = ring[n - 1, n - 1] = 2
     values, _ = smallest_eigenpairs(ring.tocsr(), 6, null=np.ones((n, 1)), semidefinite=True)
     np.testing.assert_allclose(values, np.repeat(2 - 2 * np.cos(2 * np.pi * np.arange(1, 4) / n), 2), rtol=1e-8)
+
+
+@pytest.mark.parametrize("k", [1, 5, 12, 13, 40, 100])
+def test_few_and_many_largest_pairs_of_repeated_eigenvalues_are_orthonormal(k):
+    random = np.random.default_rng(0)
+    Q, _ = np.linalg.qr(random.standard_normal((100, 100)))
+    exact = np.sort(np.r_[np.full(20, 3.0), random.uniform(0, 2, 80)])[::-1]
+    A = (Q * exact) @ Q.T
+    values, vectors = largest_eigenpairs((A + A.T) / 2, k, multiple=True, ambiguous="ignore")
+    np.testing.assert_allclose(values, exact[:k], atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-11)
+    np.testing.assert_allclose(A @ vectors, vectors * values, atol=1e-11)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 9])
+def test_largest_pairs_of_tiny_matrices(n):
+    A = np.random.default_rng(n).standard_normal((n, n))
+    A = A + A.T
+    before = A.copy()
+    values, vectors = largest_eigenpairs(A, 1, multiple=True)
+    np.testing.assert_allclose(values[0], np.linalg.eigvalsh(A)[-1])
+    np.testing.assert_allclose(A @ vectors, values * vectors, atol=1e-12)
+    np.testing.assert_array_equal(A, before)

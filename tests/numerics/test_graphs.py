@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import kneighbors_graph
 
 from manifold_oos.numerics.components import (
@@ -25,6 +26,7 @@ from manifold_oos.numerics.graphs import (
     neighborhoods,
     within_class_weights,
 )
+from manifold_oos.numerics.shared import Kept, sharing
 
 
 @pytest.fixture
@@ -90,6 +92,51 @@ def test_class_graphs_of_hand_made_points():
     for i, j in [(0, 3), (1, 3), (2, 3), (4, 2)]:
         expected[i, j] = expected[j, i] = e(-((X[i, 0] - X[j, 0]) ** 2) / 4)
     np.testing.assert_allclose(W_b, expected)
+
+
+def class_weights_one_by_one(X, y, n_neighbors, sigma, same):
+    """Scikit-learn's distances of each class to its candidates, and the neighbours that argpartition takes."""
+    W = np.zeros((len(X), len(X)))
+    for label in np.unique(y):
+        members = np.flatnonzero(y == label)
+        others = members if same else np.flatnonzero(y != label)
+        k = min(n_neighbors or len(X), len(others) - same)
+        if k == 0:
+            continue
+        squared = euclidean_distances(X[members], None if same else X[others], squared=True)
+        if same:
+            np.fill_diagonal(squared, np.inf)
+        nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
+        for i, row, chosen in zip(members, squared, nearest, strict=True):
+            W[i, others[chosen]] = 1 if sigma is None else np.exp(np.sqrt(row[chosen]) ** 2 / -(sigma**2))
+    return np.maximum(W, W.T)
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 8, None])
+@pytest.mark.parametrize("sigma", [None, 2.0])
+@pytest.mark.parametrize("kind", ["grid", "duplicates", "generic"])
+def test_class_graphs_keep_their_neighbours_ties_included(n_neighbors, sigma, kind):
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 4, (60, 2)).astype(float) if kind == "grid" else rng.standard_normal((60, 30))
+    if kind == "duplicates":
+        X = X[rng.integers(0, 12, 60)]
+    y = np.r_[rng.choice(["ape", "bee", "cat"], 59), ["dog"]]
+    for weights, same in ((within_class_weights, True), (between_class_weights, False)):
+        expected = class_weights_one_by_one(X, y, n_neighbors, sigma, same)
+        np.testing.assert_array_equal(weights(X, y, n_neighbors, sigma).toarray(), expected)
+
+
+def test_class_graphs_are_made_once_per_point_set_and_cannot_be_changed():
+    X, y = np.random.default_rng(6).standard_normal((20, 3)), np.arange(20) % 4
+    with sharing(Kept()):
+        W = within_class_weights(X, y, 3, 1.0)
+        assert within_class_weights(X.copy(), y.astype(str), 3, 1.0) is W
+        different = [(X, y, 2, 1.0), (X, y, 3, 2.0), (X, y[::-1], 3, 1.0), (X + 1, y, 3, 1.0)]
+        assert all(within_class_weights(*other) is not W for other in different)
+        assert between_class_weights(X, y, 3, 1.0) is not W
+    with pytest.raises(ValueError, match="read-only"):
+        W.data[0] = 1
+    assert laplacian(W)[0].shape == (20, 20)
 
 
 def test_class_graphs_without_limits_join_all_pairs():

@@ -1,9 +1,30 @@
 import numpy as np
 import pytest
-from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from manifold_oos.numerics.kernels import center_kernel, kernel_matrix
+from manifold_oos.numerics.kernels import center_kernel, kernel_matrix, shared_distances, squared_distances
+from manifold_oos.numerics.shared import Kept, sharing
+
+
+def test_squared_distances_are_those_of_scikit_learn():
+    rng = np.random.default_rng(2)
+    X, Z = rng.standard_normal((20, 30)), rng.standard_normal((7, 30))
+    X[3] = X[5]
+    for other in (None, Z):
+        np.testing.assert_array_equal(squared_distances(X, other), euclidean_distances(X, other, squared=True))
+    np.testing.assert_array_equal(
+        squared_distances(np.array([[0], [200]], dtype=np.uint8)), [[0, 40000], [40000, 0]]
+    )
+
+
+def test_shared_distances_are_made_once_and_cannot_be_changed():
+    X = np.random.default_rng(3).standard_normal((5, 2))
+    with sharing(Kept()):
+        first, again, cross = shared_distances(X), shared_distances(X.copy()), shared_distances(X, X[:2])
+    assert first is again and cross.shape == (5, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        first[0, 0] = 1
 
 
 @pytest.mark.parametrize("D", [3, 40])
