@@ -14,7 +14,8 @@ from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
 from manifold_oos.numerics.rbf import coefficients, evaluate, merge_duplicates, trusted_coefficients
 from manifold_oos.numerics.rbf_regularity import Boundaries, boundaries, compress, regularity
-from manifold_oos.numerics.rbf_scales import balanced_scales, ratio_scales, scale_curves, scale_grid
+from manifold_oos.numerics.rbf_scales import ScaleCurves, balanced_scales, ratio_scales, scale_curves, scale_grid
+from manifold_oos.numerics.shared import shared
 
 Array = NDArray[np.floating]
 #: The values of ``sigma`` that choose a scale per dimension from the class labels.
@@ -128,14 +129,25 @@ class RBFExtender(Extender):
     def _search(self, squared: Array, values: Array) -> Array:
         """The scales that the labels suggest for ``centers_``, of which the training points come first."""
         n, d = self._values.shape
-        at = self._directions()
-        if not at.separable.any():
+        separable, curves = shared(
+            ("scale_curves", self.n_neighbors),
+            [self.centers_, values, self._codes],
+            lambda: self._curves(squared, values),
+        )
+        if curves is None:
             return np.full(d, typical_distance(squared[:n, :n]))
-        curves = scale_curves(squared, values, compress(self.centers_), at, scale_grid(squared[:n, :n]))
         if self.sigma == "ratio":
-            return ratio_scales(curves, at.separable, self.threshold)
-        sigma, self.lambdas_ = balanced_scales(curves, at.separable, self.lambda_)
+            return ratio_scales(curves, separable, self.threshold)
+        sigma, self.lambdas_ = balanced_scales(curves, separable, self.lambda_)
         return sigma
+
+    def _curves(self, squared: Array, values: Array) -> tuple[NDArray[np.bool_], ScaleCurves | None]:
+        """The class pairs that each dimension separates and, if there are any, the two terms over the scales."""
+        n, at = len(self._values), self._directions()
+        if not at.separable.any():
+            return at.separable, None
+        grid = scale_grid(squared[:n, :n])
+        return at.separable, scale_curves(squared, values, compress(self.centers_), at, grid)
 
     def _directions(self) -> Boundaries:
         if self._codes is None:
@@ -175,7 +187,7 @@ class RBFExtender(Extender):
         X = compress(self.centers_[:n])
         squared = squared_distances(X)
         C = coefficients(squared, self._values, np.full(d, float(sigma)))
-        return regularity(gaussian_kernel(squared, sigma), C, self._values, X, X, sigma, self._directions())
+        return regularity(gaussian_kernel(squared, sigma), C, X, sigma, self._directions())
 
 
 def typical_distance(squared: Array) -> float:
