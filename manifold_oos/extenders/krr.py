@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
+from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances, squared_norms
 
 Array = NDArray[np.floating]
 
@@ -70,7 +70,7 @@ class KernelRidgeExtender(Extender):
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         self.sigma_ = gaussian_width(self.sigma, X) if self.kernel == "gaussian" else None
-        self.centers_ = X
+        self.centers_, self._norms = X, squared_norms(X)
         self.coefficients_ = solve_ridge(self._kernel(X), self.alpha, Y)
         self._row_floats = 2 * len(X) + Y.shape[1]
 
@@ -78,7 +78,7 @@ class KernelRidgeExtender(Extender):
         if self.sigma_ is None:
             values: Array = X @ self.centers_.T
             return values
-        return gaussian_kernel(squared_distances(X, self.centers_), self.sigma_)
+        return gaussian_kernel(squared_distances(X, self.centers_, self._norms), self.sigma_)
 
     def _transform(self, X: Array) -> Array:
         coordinates: Array = self._kernel(X) @ self.coefficients_

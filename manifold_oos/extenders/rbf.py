@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
+from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances, squared_norms
 from manifold_oos.numerics.rbf import coefficients, evaluate, merge_duplicates, trusted_coefficients
 from manifold_oos.numerics.rbf_regularity import Boundaries, boundaries, compress, regularity
 from manifold_oos.numerics.rbf_scales import ScaleCurves, balanced_scales, ratio_scales, scale_curves, scale_grid
@@ -163,9 +163,10 @@ class RBFExtender(Extender):
             self.coefficients_, self.sigma_ = trusted_coefficients(squared, values, self.sigma_, smallest)
         else:
             self.coefficients_ = coefficients(squared, values, self.sigma_)
+        self._norms = squared_norms(self.centers_)
 
     def _transform(self, X: Array) -> Array:
-        squared = squared_distances(X - self.offset_, self.centers_)
+        squared = squared_distances(X - self.offset_, self.centers_, self._norms)
         return evaluate(squared, self.coefficients_, self.sigma_)
 
     def regularity(self, sigma: float) -> tuple[Array, Array]:

@@ -232,8 +232,13 @@ def evaluate(squared: Array, C: Array, sigma: Array) -> Array:
     >>> evaluate(np.zeros((1, 1)), np.array([[2.0, 3.0]]), np.array([1.0, 5.0])).tolist()
     [[2.0, 3.0]]
     """
-    F = np.empty((len(squared), len(sigma)))
+    if (sigma == sigma[0]).all():
+        values: Array = gaussian_kernel(squared, float(sigma[0])) @ C
+        return values
+    F, Phi = np.empty((len(squared), len(sigma))), np.empty_like(squared)
     for scale in np.unique(sigma):
         columns = sigma == scale
-        F[:, columns] = gaussian_kernel(squared, scale) @ C[:, columns]
+        np.multiply(squared, -1 / scale**2, out=Phi)
+        np.exp(Phi, out=Phi)
+        F[:, columns] = Phi @ C[:, columns]
     return F

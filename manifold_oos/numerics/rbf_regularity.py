@@ -94,13 +94,12 @@ def gradients(Phi: Array, C: Array, A: Array, sigma: float) -> Array:
         The gradients.
     """
     n = len(Phi)
-    weighted = np.ascontiguousarray(C.T)[:, None, :] * Phi
+    weighted = np.ascontiguousarray(2 / sigma**2 * C.T)[:, None, :] * Phi
     # The centre at x_i itself adds nothing, but where it outweighs the others it would drown them in rounding.
     weighted[:, np.arange(n), np.arange(n)] = 0
     total = weighted.sum(axis=2, keepdims=True)
     gradient = _times(weighted, A, transposed=False)
     gradient -= total * A[:n]
-    gradient *= 2 / sigma**2
     return gradient
 
 
