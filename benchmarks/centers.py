@@ -35,7 +35,9 @@ def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
     return X + 1.5 * random.standard_normal(X.shape), y
 
 
-def run(path: str | None, n_new: int, n_centers: int | None) -> tuple[np.ndarray, float, float, float]:
+def run(
+    path: str | None, n_new: int, n_iterations: int, n_centers: int | None
+) -> tuple[np.ndarray, float, float, float]:
     X, y = usps(path) if path else drawn(n_new + 1000)
     order = np.random.default_rng(1).permutation(len(X))
     known = np.concatenate([order[y[order] == label][:20] for label in np.unique(y)])
@@ -43,7 +45,7 @@ def run(path: str | None, n_new: int, n_centers: int | None) -> tuple[np.ndarray
     Y = SupervisedLaplacian(n_components=10).fit(X[known], y[known]).embedding_
     X_new, truth, X, y = X[new], y[new], X[known], y[known]
     start = time.process_time()
-    fitted = SOSI(n_centers=n_centers).fit(X, Y, y, X_new=X_new)
+    fitted = SOSI(n_iterations=n_iterations, n_centers=n_centers).fit(X, Y, y, X_new=X_new)
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return fitted.labels_, 100 * float(np.mean(fitted.labels_ != truth)), seconds, peak
@@ -54,15 +56,15 @@ def main() -> None:
     parser.add_argument("--usps", default="USPS.mat", help="the file with fea and gnd")
     parser.add_argument("--drawn", action="store_true")
     parser.add_argument("--new", type=int, default=4000, help="new points")
+    parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--centers", type=int, nargs="*", default=[500, 1000, 2000, 3000])
     options = parser.parse_args()
     context, exact = multiprocessing.get_context("spawn"), None
-    print(
-        f"{options.new} new points\n{'centres':>8} {'equal to exact %':>17} {'error %':>8} {'CPU s':>8} {'peak GiB':>9}"
-    )
+    print(f"{options.new} new points, {options.iterations} iterations")
+    print(f"{'centres':>8} {'equal to exact %':>17} {'error %':>8} {'CPU s':>8} {'peak GiB':>9}", flush=True)
     for n_centers in (None, *options.centers):
         with context.Pool(1) as pool:
-            arguments = (None if options.drawn else options.usps, options.new, n_centers)
+            arguments = (None if options.drawn else options.usps, options.new, options.iterations, n_centers)
             labels, error, seconds, peak = pool.apply(run, arguments)
         exact = labels if exact is None else exact
         equal = 100 * np.mean(labels == exact)

@@ -46,9 +46,10 @@ class CoordinatePropagation(PropagationExtender):
     again for each new data point", from all k neighbours. The algorithm above goes point by point, each prediction
     feeding the next; so does ``update="sequential"``, in the order of the first predictions. It settles as [1]_
     found: on the S surface changes fall below 1e-4 within its 100 iterations. Strictly, the spectral radius of the
-    iteration is 1.00004 to 1.009 there: one mode drifts on, too slowly to matter. Predicting all points at once from
-    the last iterate oscillates and runs away: a sixth to a quarter of the eigenvalues lie outside the unit circle,
-    all but one negative, down to −2.2. A run whose changes grow stops with a warning at the iterate before they did.
+    iteration is 1.00004 to 1.009 there: one mode drifts on, too slowly to matter. Predicting all points at once
+    from the last iterate oscillates and runs away: a sixth to a quarter of the eigenvalues lie outside the unit
+    circle, all but one negative, down to −2.2. A run whose changes grow stops with a warning at the iterate before
+    they did.
 
     With :math:`\mu_2 = \|S\|_1`, 5 (LLE), 39 (LTSA) and over 10⁵ (splines) on the S surface, β is nearly 1: CP is
     almost its first spline pass. For the exact minimum take GOM, which sparse solves make the cheaper one too.
