@@ -31,20 +31,16 @@ def pairs(X: np.ndarray, d: int) -> dict:
     isomap, own_isomap = SklearnIsomap(n_neighbors=8, n_components=d).fit(X), Isomap(d, n_neighbors=8).fit(X)
     lle = LocallyLinearEmbedding(n_neighbors=8, n_components=d).fit(X)
     pca, own_pca = KernelPCA(d, kernel="rbf", gamma=1 / sigma**2).fit(X), KPCA(d, sigma=sigma).fit(X)
-    krr, place = KernelRidgeExtender(alpha=1e-3, sigma=sigma).fit(X, Y), LandmarkExtender()
+    krr = KernelRidgeExtender(alpha=1e-3, sigma=sigma).fit(X, Y)
+    landmark = LandmarkExtender().fit(X, own_isomap.embedding_, embedding=own_isomap)
+    nystrom = Nystrom().fit(X, own_pca.embedding_, embedding=own_pca)
     return {
         "rbf / RBFInterpolator": (rbf, RBFInterpolator(X, Y, kernel="gaussian", epsilon=1 / sigma, degree=-1)),
         "rbf / KernelRidge": (rbf, KernelRidge(alpha=1e-12, kernel="rbf", gamma=1 / sigma**2).fit(X, Y).predict),
         "krr / KernelRidge": (krr, ridge.predict),
-        "landmark / Isomap": (
-            place.fit(X, own_isomap.embedding_, embedding=own_isomap),
-            isomap.transform,
-        ),
+        "landmark / Isomap": (landmark, isomap.transform),
         "lle / LocallyLinearEmbedding": (LLEExtender(n_neighbors=8).fit(X, lle.embedding_), lle.transform),
-        "nystrom / KernelPCA": (
-            Nystrom().fit(X, own_pca.embedding_, embedding=own_pca),
-            pca.transform,
-        ),
+        "nystrom / KernelPCA": (nystrom, pca.transform),
     }
 
 

@@ -206,15 +206,16 @@ def solve_packed(X: Array, sigma: float, Y: Array) -> Array | None:
     norms = squared_norms(X)
     packed = np.empty((half, n + 1 - odd))  # a row is a column of LAPACK's array
     step = max(1, BLOCK_FLOATS // n)
-    for start in range(0, n, step):
-        stop = min(start + step, n)
-        Phi = gaussian_kernel(squared_distances(X[start:stop], X, norms), sigma)
-        Phi[np.arange(stop - start), np.arange(start, stop)] = 1
-        for i in range(start, stop):
+    for start in (*range(0, half, step), *range(half, n, step)):
+        stop = min(start + step, half if start < half else n)
+        columns = slice(start, n) if start < half else slice(half, stop)
+        Phi = gaussian_kernel(squared_distances(X[start:stop], X[columns], norms[columns]), sigma)
+        for i, row in enumerate(Phi, start):
+            row[i - columns.start] = 1
             if i < half:
-                packed[i, i + 1 - odd :] = Phi[i - start, i:]
+                packed[i, i + 1 - odd :] = row[i - start :]
             else:
-                packed[i - half + odd, : i - half + 1] = Phi[i - start, half : i + 1]
+                packed[i - half + odd, : i - half + 1] = row[: i - half + 1]
     factor, failed = dpftrf(n, packed.ravel(), uplo="L", overwrite_a=True)
     if failed:
         return None
