@@ -121,8 +121,16 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
             Their coordinates.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return map_rows(self._transform, X, row_floats=self._row_floats)
+        if not self._valid(X):
+            X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return map_rows(self._transform, np.asarray(X), row_floats=self._row_floats)
+
+    def _valid(self, X: ArrayLike) -> bool:
+        """Whether scikit-learn's validation, which takes longer than one point, would return X as it is."""
+        if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2 or hasattr(self, "feature_names_in_"):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return len(X) > 0 and X.shape[1] == self.n_features_in_ and bool(np.isfinite(X.sum()))
 
     @abstractmethod
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:

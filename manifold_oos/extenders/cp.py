@@ -2,12 +2,14 @@
 
 import heapq
 import warnings
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.linalg import splu
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -23,6 +25,7 @@ Index = NDArray[np.integer]
 MAX_STEPS = 50
 #: Iterations in a row with more change than the least so far that count as divergence.
 PATIENCE = 5
+TINY = float(np.finfo(float).tiny)
 #: Relative changes that are rounding, whatever ``tol``.
 ROUNDING = 1e-14
 
@@ -35,12 +38,21 @@ class CoordinatePropagation(PropagationExtender):
 
     eq. 10 of [1]_, with M the alignment matrix of all points, :math:`f_l` the known coordinates and :math:`g_u`
     predictions by splines on the tangent coordinates of each new point's neighbourhood (eq. 12–14). The first
-    predictions are made one point after the other, most known neighbours first, from those neighbours alone. The
-    iteration starts there and, with g frozen, ends at :math:`(M_{uu} + \mu_2 I) y_u = \mu_2 g_u - M_{ul} f_l`.
+    predictions are made one point after the other, most known neighbours first (of equals the first in the order of
+    the features), from those neighbours alone. The iteration starts there and, with g frozen, ends at
+    :math:`(M_{uu} + \mu_2 I) y_u = \mu_2 g_u - M_{ul} f_l`.
 
-    As printed, g is predicted anew in each iteration from all neighbours. That is not a contraction and runs away
-    where much of the manifold is extrapolated; a run whose changes grow stops with a warning at the iterate before
-    they did. For the exact minimum take GOM, which sparse solves make the cheaper one too.
+    As printed, g is predicted anew in each iteration: "we only need to set r = k and perform the above algorithm
+    again for each new data point", from all k neighbours. The algorithm above goes point by point, each prediction
+    feeding the next; so does ``update="sequential"``, in the order of the first predictions. It settles as [1]_
+    found: on the S surface changes fall below 1e-4 within its 100 iterations. Strictly, the spectral radius of the
+    iteration is 1.00004 to 1.009 there: one mode drifts on, too slowly to matter. Predicting all points at once
+    from the last iterate oscillates and runs away: a sixth to a quarter of the eigenvalues lie outside the unit
+    circle, all but one negative, down to −2.2. A run whose changes grow stops with a warning at the iterate before
+    they did.
+
+    With :math:`\mu_2 = \|S\|_1`, 5 (LLE), 39 (LTSA) and over 10⁵ (splines) on the S surface, β is nearly 1: CP is
+    almost its first spline pass. For the exact minimum take GOM, which sparse solves make the cheaper one too.
 
     Parameters
     ----------
@@ -50,6 +62,8 @@ class CoordinatePropagation(PropagationExtender):
         Neighbours of a point. Fewer make the extrapolating splines wilder.
     prediction : {"frozen", "damped", "printed"}, default="frozen"
         The first g throughout; the mean of the last g and a new one; or a new g in each iteration.
+    update : {"sequential", "simultaneous"}, default="sequential"
+        How a new g is predicted: point by point, or for all points at once.
     mu2 : float or None, default=None
         Weight of the prediction; None is :math:`\|S\|_1` as in [1]_, with which the iteration contracts.
     max_iter : int, default=100
@@ -90,6 +104,7 @@ class CoordinatePropagation(PropagationExtender):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PropagationExtender._parameter_constraints,
         "prediction": [StrOptions({"frozen", "damped", "printed"})],
+        "update": [StrOptions({"sequential", "simultaneous"})],
         "mu2": [None, Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -101,6 +116,7 @@ class CoordinatePropagation(PropagationExtender):
         alignment: str = "ltsa",
         n_neighbors: int = 12,
         prediction: str = "frozen",
+        update: str = "sequential",
         mu2: float | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -109,6 +125,7 @@ class CoordinatePropagation(PropagationExtender):
         self.alignment = alignment
         self.n_neighbors = n_neighbors
         self.prediction = prediction
+        self.update = update
         self.mu2 = mu2
         self.max_iter = max_iter
         self.tol = tol
@@ -129,9 +146,12 @@ class CoordinatePropagation(PropagationExtender):
         T = tangent_coordinates(points, index[~known], d)
         y = np.zeros((len(points), d))
         y[known] = f
-        y[~known] = first_prediction(index, T, known, y)
-        every = np.ones((len(T), self.n_neighbors), dtype=bool)
-        y_u, g = self._iterate(S, M_ul_f, y, known, spline_matrix(index[~known], T, every, len(points)), new)
+        order, ready = prediction_order(index, known)
+        first = spline_matrix(index[~known], T, ready[~known], len(points))
+        y[~known] = sweep(first, order, known)(y)
+        anew = spline_matrix(index[~known], T, np.ones_like(ready[~known]), len(points))
+        predict = sweep(anew, order, known) if self.update == "sequential" else anew.__matmul__
+        y_u, g = self._iterate(S, M_ul_f, y, known, predict, new)
         target = self.mu2_ * g - M_ul_f
         size = np.linalg.norm(target)
         misfit = np.linalg.norm(M_uu @ y_u + self.mu2_ * y_u - target)
@@ -144,43 +164,59 @@ class CoordinatePropagation(PropagationExtender):
         M_ul_f: Array,
         y: Array,
         known: NDArray[np.bool_],
-        predict: sparse.csr_array,
+        predict: Callable[[Array], Array],
         new: Index,
     ) -> tuple[Array, Array]:
         """Eq. 10 until it settles: y_u and the g_u that belongs to it."""
         alpha, beta = 1 / (1 + self.mu2_), self.mu2_ / (1 + self.mu2_)
         share = {"frozen": 0.0, "damped": 0.5, "printed": 1.0}[self.prediction]
         g = y[~known]
-        best, best_number, smallest, growing = (g, g), 0, np.inf, 0
+        result, made = (g, g), 0
         steps: list[Step] = []
+        changes: list[float] = []
         for number in range(1, self.max_iter + 1):
             before = y[~known]
             after = alpha * (S @ before) - alpha * M_ul_f + beta * g
-            change = float(np.linalg.norm(after - before) / max(np.linalg.norm(after), np.finfo(float).tiny))
-            growing = growing + 1 if change > smallest else 0
-            if (self.guard and growing >= PATIENCE) or not np.isfinite(change):
+            changes.append(float(np.linalg.norm(after - before)) / max(float(np.linalg.norm(after)), TINY))
+            if not np.isfinite(changes[-1]) or (self.guard and diverges(changes)):
                 _warn(
                     f"diverges with prediction={self.prediction!r}: stopped after {number} iterations, with the"
                     " coordinates of the least change; use prediction='frozen', raise mu2 or raise n_neighbors"
                 )
-                del steps[best_number:]
                 break
             y[~known] = after
-            steps.append(Step(number, coordinates=y[new], values={"change": change}))
-            if change < smallest or not self.guard:
-                best, best_number, smallest = (after, g), number, change
-            if change <= max(self.tol, ROUNDING):
+            steps.append(Step(number, coordinates=y[new], values={"change": changes[-1]}))
+            if not self.guard or np.argmin(changes) == number - 1:
+                result, made = (after, g), number
+            if changes[-1] <= max(self.tol, ROUNDING):
                 break
             if share:
-                g = (1 - share) * g + share * (predict @ y)
+                g = (1 - share) * g + share * predict(y)
         else:
             _warn(
-                f"still changes by {change:.1e} after {number} iterations: raise max_iter, or freeze the prediction"
+                f"still changes by {changes[-1]:.1e} after {number} iterations: raise max_iter, or freeze the"
+                " prediction"
             )
         self.n_iter_ = number
-        thin = 1 + len(steps) // MAX_STEPS
-        self.steps_ = steps[(len(steps) - 1) % thin :: thin]
-        return best
+        self.steps_ = thinned(steps[:made])
+        return result
+
+
+def diverges(changes: Sequence[float]) -> bool:
+    """Whether all of the last ``PATIENCE`` changes exceed the least one.
+
+    Examples
+    --------
+    >>> diverges([3.0, 1.0, 2.0, 2.0, 2.0, 2.0]), diverges([3.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0])
+    (False, True)
+    """
+    return min(changes) < min(changes[-PATIENCE:])
+
+
+def thinned(steps: list[Step]) -> list[Step]:
+    """At most ``MAX_STEPS`` of the steps, evenly spread up to the last."""
+    thin = 1 + len(steps) // MAX_STEPS
+    return steps[(len(steps) - 1) % thin :: thin]
 
 
 def _warn(message: str) -> None:
@@ -272,33 +308,41 @@ def spline_matrix(index: Index, T: Array, ready: NDArray[np.bool_], n: int) -> s
     return sparse.csr_array((W.ravel(), index[:, 1:].ravel(), pointer), shape=(m, n))
 
 
-def first_prediction(index: Index, T: Array, known: NDArray[np.bool_], y: Array) -> Array:
-    """Spline predictions of the new points, one after the other.
+def sweep(W: sparse.csr_array, order: Index, known: NDArray[np.bool_]) -> Callable[[Array], Array]:
+    """Predictions of new points one after the other, each feeding the next.
+
+    In the order of their turns :math:`g = L g + U y_u + W_l f`, with L and U the parts of :math:`W_u` below and
+    above the diagonal: a sweep of Gauss–Seidel, solved as a sparse triangular system.
 
     Parameters
     ----------
-    index : ndarray of shape (n, 1 + k)
-        Neighbourhoods of all points, the point itself first.
-    T : ndarray of shape (n_new, 1 + k, d)
-        Tangent coordinates of the neighbourhoods of the new points.
+    W : csr_array of shape (n_new, n)
+        Weights of each prediction, a row per new point.
+    order : ndarray of shape (n_new,)
+        The new points in their turn.
     known : ndarray of shape (n,) of bool
         Which points have coordinates.
-    y : ndarray of shape (n, d)
-        The coordinates, whatever for the others.
 
     Returns
     -------
-    ndarray of shape (n_new, d)
-        g of the new points.
+    callable
+        Takes coordinates of all points, (n, d), to g of the new ones, (n_new, d).
+
+    Examples
+    --------
+    >>> W = sparse.csr_array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> sweep(W, np.array([2, 1]), np.array([True, False, False]))(np.array([[1.0], [5.0], [7.0]])).tolist()
+    [[6.0], [5.0]]
     """
-    order, ready = prediction_order(index, known)
-    W = spline_matrix(index[~known], T, ready[~known], len(known))
     row = np.cumsum(~known) - 1
-    k = ready.shape[1]
-    weights, neighbors = W.data.reshape(-1, k), W.indices.reshape(-1, k)
-    g = y.copy()
-    g[~known] = 0
-    for i in order:
-        g[i] = weights[row[i]] @ g[neighbors[row[i]]]
-    predicted: Array = g[~known]
-    return predicted
+    W = sparse.csr_array(W[row[order]])
+    W_u, W_l = sparse.csr_array(W[:, order]), sparse.csr_array(W[:, known])
+    lower = sparse.csc_array(sparse.eye_array(len(order)) - sparse.tril(W_u, -1))
+    factor = splu(lower, permc_spec="NATURAL", diag_pivot_thresh=0.0)
+    upper, back = sparse.csr_array(sparse.triu(W_u, 1)), np.argsort(order)
+
+    def predict(y: Array) -> Array:
+        g: Array = factor.solve(upper @ y[order] + W_l @ y[known])
+        return g[back]
+
+    return predict

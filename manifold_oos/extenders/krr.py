@@ -1,7 +1,7 @@
 """Kernel ridge extender: coordinates regressed on kernel values with a penalty on wild functions."""
 
 from collections.abc import Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
+from manifold_oos.extenders.rbf import some_centers
+from manifold_oos.numerics.chunks import BLOCK_FLOATS
+from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances, squared_norms
+from manifold_oos.numerics.rbf import spectral_whitening, subset_coefficients, whitening
 
 Array = NDArray[np.floating]
 
@@ -32,12 +35,17 @@ class KernelRidgeExtender(Extender):
         κ: exp(−‖x−z‖²/σ²) or xᵀz.
     sigma : float, {"median": f}, "mean_squared" or None, default=None
         Width of the Gaussian kernel; None is the median training distance.
+    n_centers : int or None, default=None
+        A fixed number of centres, spread by taking the farthest point again and again; the remaining points are
+        fitted by least squares with the same penalty. None, or as many as there are points, is the exact form.
 
     Attributes
     ----------
     sigma_ : float or None
         The absolute width; None for the linear kernel.
-    coefficients_ : ndarray of shape (n_samples, d)
+    centers_ : ndarray of shape (m, n_features)
+        The training points, or some of them.
+    coefficients_ : ndarray of shape (m, d)
         (K + aI)⁻¹ Y.
 
     References
@@ -61,24 +69,46 @@ class KernelRidgeExtender(Extender):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "kernel": [StrOptions({"gaussian", "linear"})],
         "sigma": [None, Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared"})],
+        "n_centers": [None, Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, alpha: float = 1e-3, kernel: str = "gaussian", sigma: Scale | None = None):
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        kernel: str = "gaussian",
+        sigma: Scale | None = None,
+        n_centers: int | None = None,
+    ):
         self.alpha = alpha
         self.kernel = kernel
         self.sigma = sigma
+        self.n_centers = n_centers
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         self.sigma_ = gaussian_width(self.sigma, X) if self.kernel == "gaussian" else None
-        self.centers_ = X
-        self.coefficients_ = solve_ridge(self._kernel(X), self.alpha, Y)
-        self._row_floats = 2 * len(X) + Y.shape[1]
+        chosen = some_centers(X, self.n_centers)
+        self.centers_ = X if chosen is None else X[chosen]
+        self._norms = squared_norms(self.centers_)
+        K = self._kernel(self.centers_)
+        self.coefficients_ = solve_ridge(K, self.alpha, Y) if chosen is None else self._regress(K, X, Y)
+        self._row_floats = 2 * len(self.centers_) + Y.shape[1]
+
+    def _regress(self, K: Array, X: Array, Y: Array) -> Array:
+        step = max(1, BLOCK_FLOATS // len(K))
+        blocks = [slice(start, start + step) for start in range(0, len(X), step)]
+        for W in (whitening(K), spectral_whitening(K)):
+            rows = ((self._kernel(X[block]), Y[block]) for block in blocks)
+            C = None if W is None else subset_coefficients(W, rows, self.alpha)
+            if C is not None:
+                break
+        assert C is not None  # what the spectrum keeps is well conditioned
+        return C
 
     def _kernel(self, X: Array) -> Array:
         if self.sigma_ is None:
             values: Array = X @ self.centers_.T
             return values
-        return gaussian_kernel(squared_distances(X, self.centers_), self.sigma_)
+        return gaussian_kernel(squared_distances(X, self.centers_, self._norms), self.sigma_)
 
     def _transform(self, X: Array) -> Array:
         coordinates: Array = self._kernel(X) @ self.coefficients_

@@ -12,9 +12,17 @@ from sklearn.utils.validation import check_is_fitted
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
-from manifold_oos.numerics.rbf import coefficients, evaluate, merge_duplicates, trusted_coefficients
+from manifold_oos.numerics.rbf import (
+    Gaussians,
+    coefficients,
+    evaluate,
+    farthest_points,
+    merge_duplicates,
+    trusted_coefficients,
+)
 from manifold_oos.numerics.rbf_regularity import Boundaries, boundaries, compress, regularity
-from manifold_oos.numerics.rbf_scales import balanced_scales, ratio_scales, scale_curves, scale_grid
+from manifold_oos.numerics.rbf_scales import ScaleCurves, balanced_scales, ratio_scales, scale_curves, scale_grid
+from manifold_oos.numerics.shared import shared
 
 Array = NDArray[np.floating]
 #: The values of ``sigma`` that choose a scale per dimension from the class labels.
@@ -51,6 +59,10 @@ class RBFExtender(Extender):
         Share of the largest ratio for ``"ratio"``.
     n_neighbors : int, default=5
         Neighbours per class whose directions are judged in a search, the K of [1]_.
+    n_centers : int or None, default=None
+        A fixed number of centres, spread by taking the farthest point again and again; the remaining points are
+        fitted by least squares, and the scale is chosen at the centres. None, or as many as there are points, is
+        the exact form.
 
     Attributes
     ----------
@@ -61,7 +73,7 @@ class RBFExtender(Extender):
     coefficients_ : ndarray of shape (L, d)
         :math:`c_l^k`.
     centers_ : ndarray of shape (L, n_features)
-        Kernel centres :math:`x_l - b`: the distinct training points.
+        Kernel centres :math:`x_l - b`: the distinct training points, or some of them.
     offset_ : ndarray of shape (n_features,)
         :math:`b`, the mean of the training points; subtracted to keep distances accurate.
 
@@ -78,13 +90,13 @@ class RBFExtender(Extender):
     """
 
     name: ClassVar[str] = "rbf"
-    interpolates: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Any]] = {"sigma": [{"median": f} for f in (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "sigma": [None, Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared", *SEARCHED})],
         "lambda_": [None, Interval(Real, 0, None, closed="left")],
         "threshold": [Interval(Real, 0, 1, closed="right")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_centers": [None, Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -93,11 +105,18 @@ class RBFExtender(Extender):
         lambda_: float | None = None,
         threshold: float = 0.5,
         n_neighbors: int = 5,
+        n_centers: int | None = None,
     ) -> None:
         self.sigma = sigma
         self.lambda_ = lambda_
         self.threshold = threshold
         self.n_neighbors = n_neighbors
+        self.n_centers = n_centers
+
+    @property
+    def interpolates(self) -> bool:  # type: ignore[override]
+        """Whether f(x_i) = y_i: not by least squares."""
+        return self.n_centers is None
 
     @property
     def nested(self) -> bool:  # type: ignore[override]
@@ -113,29 +132,46 @@ class RBFExtender(Extender):
             raise ValueError(
                 f"sigma={self.sigma!r} needs the class labels y; give them, or a number, or {{median: 1}}"
             )
-        first, self._values = merge_duplicates(X, Y)
-        self._codes = None if y is None else np.unique(y[first], return_inverse=True)[1]
+        first, values = merge_duplicates(X, Y)
         self.offset_ = X.mean(axis=0)
-        self.centers_ = X[first] - self.offset_
-        squared = squared_distances(self.centers_)
+        points = X[first] - self.offset_
+        at = Gaussians(points, some_centers(points, self.n_centers))
+        chosen = slice(None) if at.index is None else at.index
+        self.centers_, self._values = at.centers, values[chosen]
+        self._codes = None if y is None else np.unique(y[first][chosen], return_inverse=True)[1]
+        self.sigma_ = self._scales(at.squared, X)
+        self._interpolate(at, values)
+
+    def _scales(self, squared: Array, X: Array) -> Array:
+        """The wanted scales, and the smallest that rounding may lead to."""
+        self._smallest = float(scale_grid(squared)[0])
         if self.sigma in SEARCHED:
-            self.sigma_ = self._search(squared, self._values)
-        else:
-            width = typical_distance(squared) if self.sigma is None else resolve_sigma(self.sigma, X)
-            self.sigma_ = np.full(Y.shape[1], width)
-        self._interpolate(squared, self._values)
+            return self._search(squared, self._values)
+        width = typical_distance(squared) if self.sigma is None else resolve_sigma(self.sigma, X)
+        return np.full(self._values.shape[1], width)
 
     def _search(self, squared: Array, values: Array) -> Array:
         """The scales that the labels suggest for ``centers_``, of which the training points come first."""
         n, d = self._values.shape
-        at = self._directions()
-        if not at.separable.any():
+        separable, curves = shared(
+            ("scale_curves", self.n_neighbors),
+            [self.centers_, values, self._codes],
+            lambda: self._curves(squared, values),
+        )
+        if curves is None:
             return np.full(d, typical_distance(squared[:n, :n]))
-        curves = scale_curves(squared, values, compress(self.centers_), at, scale_grid(squared[:n, :n]))
         if self.sigma == "ratio":
-            return ratio_scales(curves, at.separable, self.threshold)
-        sigma, self.lambdas_ = balanced_scales(curves, at.separable, self.lambda_)
+            return ratio_scales(curves, separable, self.threshold)
+        sigma, self.lambdas_ = balanced_scales(curves, separable, self.lambda_)
         return sigma
+
+    def _curves(self, squared: Array, values: Array) -> tuple[NDArray[np.bool_], ScaleCurves | None]:
+        """The class pairs that each dimension separates and, if there are any, the two terms over the scales."""
+        n, at = len(self._values), self._directions()
+        if not at.separable.any():
+            return at.separable, None
+        grid = scale_grid(squared[:n, :n])
+        return at.separable, scale_curves(squared, values, compress(self.centers_), at, grid)
 
     def _directions(self) -> Boundaries:
         if self._codes is None:
@@ -143,17 +179,17 @@ class RBFExtender(Extender):
         n = len(self._values)
         return boundaries(self.centers_[:n], self._values, self._codes, self.n_neighbors)
 
-    def _interpolate(self, squared: Array, values: Array) -> None:
-        """Fit the values at ``centers_``; a scale that the user gave is used as it is."""
+    def _interpolate(self, at: Gaussians, values: Array) -> None:
+        """Fit the values; a scale that the user gave is used as it is."""
         if self.sigma is None or self.sigma in SEARCHED:
-            n = len(self._values)
-            smallest = float(scale_grid(squared[:n, :n])[0])
-            self.coefficients_, self.sigma_ = trusted_coefficients(squared, values, self.sigma_, smallest)
+            self.coefficients_, self.sigma_ = trusted_coefficients(at, values, self.sigma_, self._smallest)
         else:
-            self.coefficients_ = coefficients(squared, values, self.sigma_)
+            self.coefficients_ = coefficients(at, values, self.sigma_)
+        self._norms = at.norms
+        self._row_floats = len(at.centers)
 
     def _transform(self, X: Array) -> Array:
-        squared = squared_distances(X - self.offset_, self.centers_)
+        squared = squared_distances(X - self.offset_, self.centers_, self._norms)
         return evaluate(squared, self.coefficients_, self.sigma_)
 
     def regularity(self, sigma: float) -> tuple[Array, Array]:
@@ -173,9 +209,13 @@ class RBFExtender(Extender):
         check_is_fitted(self)
         n, d = self._values.shape
         X = compress(self.centers_[:n])
-        squared = squared_distances(X)
-        C = coefficients(squared, self._values, np.full(d, float(sigma)))
-        return regularity(gaussian_kernel(squared, sigma), C, self._values, X, X, sigma, self._directions())
+        C = coefficients(Gaussians(X), self._values, np.full(d, float(sigma)))
+        return regularity(gaussian_kernel(squared_distances(X), sigma), C, X, sigma, self._directions())
+
+
+def some_centers(X: Array, n_centers: int | None) -> NDArray[np.intp] | None:
+    """Index of the centres among distinct points, None for all of them."""
+    return None if n_centers is None or n_centers >= len(X) else farthest_points(X, n_centers)
 
 
 def typical_distance(squared: Array) -> float:

@@ -16,7 +16,7 @@ Scale = float | Mapping[str, float] | str
 PAIRWISE_FEATURES = 24
 
 
-def squared_distances(X: Array, Z: Array | None = None) -> Array:
+def squared_distances(X: Array, Z: Array | None = None, z: Array | None = None) -> Array:
     """Squared Euclidean distances, never negative, exactly zero on the diagonal when Z is None.
 
     Parameters
@@ -25,22 +25,40 @@ def squared_distances(X: Array, Z: Array | None = None) -> Array:
         Points.
     Z : ndarray of shape (m, D), optional
         Other points; X itself when left out.
+    z : ndarray of shape (m,), optional
+        Squared norms of Z, for who has them at hand.
 
     Returns
     -------
     ndarray of shape (n, m)
         The squared distances.
+
+    Examples
+    --------
+    >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[25.0, 0.0]]
     """
     X = np.asarray(X, dtype=np.float64)
-    other = X if Z is None else np.asarray(Z, dtype=np.float64)
-    distances: Array = X @ other.T
-    distances *= -2
-    distances += np.einsum("ij,ij->i", X, X)[:, None]
-    distances += np.einsum("ij,ij->i", other, other)
-    np.maximum(distances, 0, out=distances)
+    x = squared_norms(X)
     if Z is None:
-        np.fill_diagonal(distances, 0)
-    return distances
+        values = X @ X.T  # by half of the work, as a matrix with itself
+        values *= -2
+        z = x
+    else:
+        values = (-2 * X) @ np.asarray(Z, dtype=np.float64).T
+        z = squared_norms(Z) if z is None else z
+    values += x[:, None]
+    values += z
+    np.maximum(values, 0, out=values)
+    if Z is None:
+        np.fill_diagonal(values, 0)
+    return values
+
+
+def squared_norms(X: Array) -> Array:
+    """Squared norms of the rows of X."""
+    norms: Array = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return norms
 
 
 def shared_distances(X: Array, Z: Array | None = None) -> Array:

@@ -1,19 +1,87 @@
 """Gaussian interpolation with a scale per dimension: coefficients, values and what rounding does to both."""
 
 import warnings
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, eigh
+from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
+from scipy.linalg.lapack import dpftrf, dpftrs
 from sklearn.exceptions import ConvergenceWarning
 
-from manifold_oos.numerics.kernels import gaussian_kernel
+from manifold_oos.numerics.chunks import BLOCK_FLOATS, map_rows
+from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances, squared_norms
 
 Array = NDArray[np.floating]
 #: Largest ‖c‖₁/‖y‖_∞ of a trusted interpolant: kernel values are right to about 1e-15, so f is right to 1e-7.
 AMPLIFICATION = 1e8
 #: How far an interpolant may miss its values, relative to the largest, before a warning is due.
 TOLERANCE = 1e-6
+#: From so many centres on, only half of one kernel matrix is held.
+PACKED_FROM = 4096
+
+
+class Gaussians:
+    """Gaussian kernels at some of n points, whose sum shall have given values at all of them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Distinct points.
+    centers : ndarray of shape (m,), optional
+        Index of the points that are centres; then the values are met by least squares. All points when left out.
+    squared : ndarray of shape (n, n), optional
+        Squared distances of the points, where they are known.
+    """
+
+    def __init__(self, X: Array, centers: NDArray[np.intp] | None = None, squared: Array | None = None) -> None:
+        self.X = X
+        self.index = None if centers is None or len(centers) == len(X) else centers
+        self.centers = X if self.index is None else X[self.index]
+        self.norms = squared_norms(self.centers)
+        if squared is not None:
+            self._squared: Array | None = squared if self.index is None else squared[np.ix_(self.index, self.index)]
+        else:
+            self._squared = squared_distances(self.centers) if len(self.centers) < PACKED_FROM else None
+
+    @property
+    def squared(self) -> Array:
+        """Squared distances of the centres."""
+        return squared_distances(self.centers) if self._squared is None else self._squared
+
+    def solve(self, sigma: float, Y: Array) -> Array | None:
+        """Coefficients for values Y at one scale, or None where the centres' matrix is numerically singular."""
+        if self.index is None and self._squared is None:
+            return solve_packed(self.X, sigma, Y)
+        Phi = gaussian_kernel(self.squared, sigma)
+        if self.index is None:
+            return solve(Phi, Y)
+        W = whitening(Phi)
+        return None if W is None else subset_coefficients(W, self._rows(sigma, Y), 0.0)
+
+    def least_squares(self, sigma: float, Y: Array) -> Array:
+        """Coefficients without the directions that the centres' matrix does not resolve."""
+        Phi = gaussian_kernel(self.squared, sigma)
+        if self.index is None:
+            return least_squares(Phi, Y)
+        C = subset_coefficients(spectral_whitening(Phi), self._rows(sigma, Y), 0.0)
+        assert C is not None  # what is kept is well conditioned
+        return C
+
+    def values(self, X: Array, C: Array, sigma: Array) -> Array:
+        """The sums at any points, of shape (len(X), d), a block of points at a time."""
+
+        def block(rows: Array) -> Array:
+            return evaluate(squared_distances(rows, self.centers, self.norms), C, sigma)
+
+        return map_rows(block, X, row_floats=len(self.centers))
+
+    def _rows(self, sigma: float, Y: Array) -> Iterable[tuple[Array, Array]]:
+        step = max(1, BLOCK_FLOATS // len(self.centers))
+        for start in range(0, len(self.X), step):
+            rows = slice(start, start + step)
+            squared = squared_distances(self.X[rows], self.centers, self.norms)
+            yield gaussian_kernel(squared, sigma), Y[rows]
 
 
 def merge_duplicates(X: Array, Y: Array) -> tuple[NDArray[np.intp], Array]:
@@ -107,40 +175,175 @@ def trusted(C: Array | None, Y: Array) -> NDArray[np.bool_]:
     return np.asarray(np.abs(C).sum(axis=0) <= AMPLIFICATION * np.abs(Y).max(axis=0))
 
 
-def coefficients(squared: Array, Y: Array, sigma: Array) -> Array:
-    """Interpolate at given scales, by least squares where the kernel matrix is numerically singular.
+def solve_packed(X: Array, sigma: float, Y: Array) -> Array | None:
+    """:func:`solve` for the Gaussian kernel matrix of points, in half of its memory.
+
+    LAPACK's rectangular full packed form keeps the lower triangle of the first half of the columns in an array of
+    n/2 columns, and fills its upper corner with the triangle of the second half.
 
     Parameters
     ----------
-    squared : ndarray of shape (n, n)
-        Squared distances of the centres.
+    X : ndarray of shape (n, D)
+        Points.
+    sigma : float
+        Scale.
     Y : ndarray of shape (n, d)
-        Values. A warning is given where they are missed by more than 1e-6.
+        Values.
+
+    Returns
+    -------
+    ndarray of shape (n, d) or None
+        Coefficients.
+
+    Examples
+    --------
+    >>> X, Y = np.array([[0.0], [1.0], [3.0]]), np.array([[1.0], [2.0], [4.0]])
+    >>> bool(np.allclose(solve_packed(X, 1.0, Y), solve(gaussian_kernel(squared_distances(X), 1.0), Y)))
+    True
+    """
+    n, odd = len(X), len(X) % 2
+    half = (n + odd) // 2
+    norms = squared_norms(X)
+    packed = np.empty((half, n + 1 - odd))  # a row is a column of LAPACK's array
+    step = max(1, BLOCK_FLOATS // n)
+    for start in (*range(0, half, step), *range(half, n, step)):
+        stop = min(start + step, half if start < half else n)
+        columns = slice(start, n) if start < half else slice(half, stop)
+        Phi = gaussian_kernel(squared_distances(X[start:stop], X[columns], norms[columns]), sigma)
+        for i, row in enumerate(Phi, start):
+            row[i - columns.start] = 1
+            if i < half:
+                packed[i, i + 1 - odd :] = row[i - start :]
+            else:
+                packed[i - half + odd, : i - half + 1] = row[: i - half + 1]
+    factor, failed = dpftrf(n, packed.ravel(), uplo="L", overwrite_a=True)
+    if failed:
+        return None
+    C: Array = dpftrs(n, factor, Y, uplo="L")[0]
+    return C
+
+
+def whitening(K: Array) -> Array | None:
+    """W with W Wᵀ = K⁻¹, or None where K is numerically singular."""
+    try:
+        factor = cholesky(K, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    W: Array = solve_triangular(factor, np.eye(len(K)), lower=True, check_finite=False).T
+    return W
+
+
+def spectral_whitening(K: Array) -> Array:
+    """W with W Wᵀ the pseudo-inverse of a kernel matrix K that may be singular."""
+    values, vectors = eigh(K, check_finite=False)
+    kept = values > len(K) * np.finfo(float).eps * values[-1]
+    W: Array = vectors[:, kept] / np.sqrt(values[kept])
+    return W
+
+
+def subset_coefficients(W: Array, rows: Iterable[tuple[Array, Array]], a: float) -> Array | None:
+    r"""Coefficients of some centres that fit the values at all points best.
+
+    .. math:: \min_C \|K_{nm} C - Y\|^2 + a \operatorname{tr} C^\top K_{mm} C
+        \quad\Longleftrightarrow\quad (K_{mn} K_{nm} + a K_{mm}) C = K_{mn} Y
+
+    which for m = n is :math:`(K + aI) C = Y`. In the basis W it is no worse conditioned than that.
+
+    Parameters
+    ----------
+    W : ndarray of shape (m, r)
+        :math:`W W^\top = K_{mm}^{-1}`.
+    rows : iterable of (ndarray of shape (b, m), ndarray of shape (b, d))
+        Blocks of :math:`K_{nm}` and Y.
+    a : float
+        Ridge.
+
+    Returns
+    -------
+    ndarray of shape (m, d) or None
+        C; None where the system is numerically singular.
+
+    Examples
+    --------
+    >>> subset_coefficients(np.eye(1), [(np.array([[1.0], [1.0]]), np.array([[2.0], [4.0]]))], 2.0).tolist()
+    [[1.5]]
+    """
+    G, h = a * np.eye(W.shape[1]), np.zeros((W.shape[1], 1))
+    for K, Y in rows:
+        B = K @ W
+        G += B.T @ B
+        h = h + B.T @ Y
+    C = solve(G, h)
+    return None if C is None else W @ C
+
+
+def farthest_points(X: Array, count: int, given: int = 0) -> NDArray[np.intp]:
+    """Points that cover a set: one after the other the farthest from all before, of equals the first.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+        Points.
+    count : int
+        How many, at most n.
+    given : int, default=0
+        The first points of X that are taken from the start. Without them the point farthest from the mean is first.
+
+    Returns
+    -------
+    ndarray of shape (count,)
+        Their index, ascending.
+
+    Examples
+    --------
+    >>> farthest_points(np.array([[0.0], [1.0], [5.0], [9.0]]), 3).tolist()
+    [0, 2, 3]
+    """
+    chosen = np.arange(len(X)) < given
+    norms = squared_norms(X)
+    reach = squared_norms(X - X.mean(axis=0))
+    if given:
+        reach = map_rows(lambda rows: squared_distances(rows, X[:given]).min(axis=1), X, row_floats=given)
+    for step in range(count - given):
+        reach[chosen] = -1
+        i = int(reach.argmax())
+        chosen[i] = True
+        away = squared_distances(X[i : i + 1], X, norms)[0]
+        reach = away if step == 0 and not given else np.minimum(reach, away)
+    return np.flatnonzero(chosen)
+
+
+def coefficients(at: Gaussians, Y: Array, sigma: Array) -> Array:
+    """Fit values at given scales, by least squares where the kernel matrix is numerically singular.
+
+    Parameters
+    ----------
+    at : Gaussians
+        The centres and the n points.
+    Y : ndarray of shape (n, d)
+        Values. A warning is given where interpolation misses them by more than 1e-6.
     sigma : ndarray of shape (d,)
         A scale per dimension.
 
     Returns
     -------
-    ndarray of shape (n, d)
+    ndarray of shape (m, d)
         Coefficients.
     """
-    C = np.empty_like(Y)
-    missed = 0.0
+    C = np.empty((len(at.centers), Y.shape[1]))
     for scale in np.unique(sigma):
         columns = sigma == scale
-        Phi, y = gaussian_kernel(squared, scale), Y[:, columns]
-        c = solve(Phi, y)
-        if c is None:
-            c = least_squares(Phi, y)
-        C[:, columns] = c
-        missed = max(missed, np.abs(Phi @ c - y).max() / max(np.abs(y).max(), np.finfo(float).tiny))
-    if missed > TOLERANCE:
-        warnings.warn(
-            f"the kernel matrix is singular at this scale: training points are missed by {missed:.0e} of the"
-            " largest coordinate; choose a smaller sigma",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        c = at.solve(scale, Y[:, columns])
+        C[:, columns] = at.least_squares(scale, Y[:, columns]) if c is None else c
+    if at.index is None:
+        missed = np.abs(at.values(at.X, C, sigma) - Y).max() / max(np.abs(Y).max(), np.finfo(float).tiny)
+        if missed > TOLERANCE:
+            warnings.warn(
+                f"the kernel matrix is singular at this scale: training points are missed by {missed:.0e} of the"
+                " largest coordinate; choose a smaller sigma",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
     return C
 
 
@@ -171,13 +374,13 @@ def least_squares(Phi: Array, Y: Array) -> Array:
     return C
 
 
-def trusted_coefficients(squared: Array, Y: Array, sigma: Array, smallest: float) -> tuple[Array, Array]:
-    """Interpolate, with smaller scales in the dimensions where rounding would spoil the interpolant.
+def trusted_coefficients(at: Gaussians, Y: Array, sigma: Array, smallest: float) -> tuple[Array, Array]:
+    """Fit values, with smaller scales in the dimensions where rounding would spoil the interpolant.
 
     Parameters
     ----------
-    squared : ndarray of shape (n, n)
-        Squared distances of the centres.
+    at : Gaussians
+        The centres and the n points.
     Y : ndarray of shape (n, d)
         Values.
     sigma : ndarray of shape (d,)
@@ -187,20 +390,20 @@ def trusted_coefficients(squared: Array, Y: Array, sigma: Array, smallest: float
 
     Returns
     -------
-    C : ndarray of shape (n, d)
+    C : ndarray of shape (m, d)
         Coefficients.
     sigma : ndarray of shape (d,)
         The scales that were used.
     """
-    C, sigma = np.empty_like(Y), sigma.astype(float)
+    C, sigma = np.empty((len(at.centers), Y.shape[1])), sigma.astype(float)
     pending = np.ones(len(sigma), dtype=bool)
     while pending.any():
         scale = sigma[pending].max()
         columns = pending & (sigma == scale)
         if scale < smallest:
-            C[:, pending] = coefficients(squared, Y[:, pending], sigma[pending])
+            C[:, pending] = coefficients(at, Y[:, pending], sigma[pending])
             break
-        c = solve(gaussian_kernel(squared, scale), Y[:, columns])
+        c = at.solve(scale, Y[:, columns])
         good = trusted(c, Y[:, columns])
         where = np.flatnonzero(columns)
         if c is not None:
@@ -217,7 +420,7 @@ def evaluate(squared: Array, C: Array, sigma: Array) -> Array:
     ----------
     squared : ndarray of shape (m, n)
         Squared distances of points and centres.
-    C : ndarray of shape (n, d)
+    C : ndarray of shape (m, d)
         Coefficients.
     sigma : ndarray of shape (d,)
         A scale per dimension.
@@ -232,8 +435,13 @@ def evaluate(squared: Array, C: Array, sigma: Array) -> Array:
     >>> evaluate(np.zeros((1, 1)), np.array([[2.0, 3.0]]), np.array([1.0, 5.0])).tolist()
     [[2.0, 3.0]]
     """
-    F = np.empty((len(squared), len(sigma)))
+    if (sigma == sigma[0]).all():
+        values: Array = gaussian_kernel(squared, float(sigma[0])) @ C
+        return values
+    F, Phi = np.empty((len(squared), len(sigma))), np.empty_like(squared)
     for scale in np.unique(sigma):
         columns = sigma == scale
-        F[:, columns] = gaussian_kernel(squared, scale) @ C[:, columns]
+        np.multiply(squared, -1 / scale**2, out=Phi)
+        np.exp(Phi, out=Phi)
+        F[:, columns] = Phi @ C[:, columns]
     return F

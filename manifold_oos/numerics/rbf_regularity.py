@@ -6,65 +6,43 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
+from scipy.linalg.blas import dtrmm
 
 from manifold_oos.numerics.kernels import squared_distances
 
 Array = NDArray[np.floating]
-#: Floats of one work array of the gradients: 128 MiB.
-WORK_FLOATS = 2**24
+#: Floats of one work array of the gradients: 1 MiB, which stays in the processor's cache.
+WORK_FLOATS = 2**17
 
 
 @dataclass(frozen=True)
 class Boundaries:
-    r"""The directions in which the derivatives of an interpolant are judged.
+    r"""The directions in which derivatives are judged, from neighbours :math:`x_j` to :math:`x_i` in each class p.
 
     Parameters
     ----------
-    inverse_distance : ndarray of shape (n, n)
-        :math:`1/\|x_i - x_j\|`, zero for identical points, which have no direction.
-    mean : ndarray of shape (n, n)
-        Row i averages over :math:`\bar n(x_i)`, the neighbours of :math:`x_i` in all classes.
-    class_mean : ndarray of shape (n, n)
-        Row i, restricted to a class p, averages over :math:`\bar n_p(x_i)`.
+    weight : ndarray of shape (n, n)
+        :math:`1 / (|\bar n_p(x_i)| \|x_i - x_j\|)` for neighbours j of class p, else zero.
+    share : ndarray of shape (n, M)
+        :math:`|\bar n_p(x_i)| / |\bar n(x_i)|`.
     separable : ndarray of shape (d, M, M) of bool
-        The class pairs of :math:`I^k`: their coordinates do not overlap in dimension k.
+        :math:`I^k`: the class pairs whose coordinates do not overlap in dimension k.
     codes : ndarray of shape (n,)
         Class of each point, counted from 0.
     """
 
-    inverse_distance: Array
-    mean: Array
-    class_mean: Array
+    weight: Array
+    share: Array
     separable: NDArray[np.bool_]
     codes: NDArray[np.intp]
 
-    def only(self, dimensions: NDArray[np.bool_]) -> Self:
+    def only(self, dimensions: NDArray[np.bool_] | slice) -> Self:
         """The same directions for some of the dimensions."""
         return replace(self, separable=self.separable[dimensions])
 
 
 def class_neighbors(squared: Array, codes: NDArray[np.intp], n_neighbors: int) -> NDArray[np.bool_]:
-    """Mark the nearest neighbours of each point in every class, identical points left out.
-
-    Parameters
-    ----------
-    squared : ndarray of shape (n, n)
-        Squared distances.
-    codes : ndarray of shape (n,)
-        Class of each column, counted from 0.
-    n_neighbors : int
-        Neighbours per class; a smaller class gives all its points.
-
-    Returns
-    -------
-    ndarray of shape (n, n) of bool
-        True at (i, j) where j is a neighbour of i.
-
-    Examples
-    --------
-    >>> class_neighbors(np.array([[0.0, 1, 4], [1, 0, 1], [4, 1, 0]]), np.array([0, 0, 0]), 1).astype(int).tolist()
-    [[0, 1, 0], [1, 0, 0], [0, 1, 0]]
-    """
+    """Mark the nearest neighbours (columns) of each point in every class, identical points left out."""
     marks = np.zeros(squared.shape, dtype=bool)
     reach = np.where(squared > 0, squared, np.inf)
     for code in np.unique(codes):
@@ -75,25 +53,7 @@ def class_neighbors(squared: Array, codes: NDArray[np.intp], n_neighbors: int) -
 
 
 def separable_pairs(Y: Array, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
-    r"""The sets :math:`I^k` of class pairs whose coordinates do not overlap in dimension k.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, d)
-        Coordinates.
-    codes : ndarray of shape (n,)
-        Class of each point, counted from 0.
-
-    Returns
-    -------
-    ndarray of shape (d, M, M) of bool
-        Symmetric in the two classes.
-
-    Examples
-    --------
-    >>> separable_pairs(np.array([[0.0], [1.0], [2.0]]), np.array([0, 0, 1])).astype(int).tolist()
-    [[[0, 1], [1, 0]]]
-    """
+    r"""The sets :math:`I^k`, of shape (d, M, M) and symmetric in the two classes."""
     classes = range(codes.max() + 1)
     lowest = np.array([Y[codes == code].min(axis=0) for code in classes]).T
     highest = np.array([Y[codes == code].max(axis=0) for code in classes]).T
@@ -102,52 +62,29 @@ def separable_pairs(Y: Array, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def boundaries(X: Array, Y: Array, codes: NDArray[np.intp], n_neighbors: int) -> Boundaries:
-    """Prepare :func:`regularity` for training points and their classes.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-        Training points.
-    Y : ndarray of shape (n, d)
-        Their coordinates.
-    codes : ndarray of shape (n,)
-        Their classes, counted from 0.
-    n_neighbors : int
-        Neighbours per class, the K of the paper.
-
-    Returns
-    -------
-    Boundaries
-        Directions and separable class pairs.
-    """
+    """Prepare :func:`regularity` for training points, with K neighbours per class."""
     squared = squared_distances(X)
     marks = class_neighbors(squared, codes, n_neighbors)
     in_class = marks @ np.eye(codes.max() + 1)[codes]
     with np.errstate(divide="ignore"):
-        inverse_distance = np.where(squared > 0, 1 / np.sqrt(squared), 0.0)
-        mean = np.where(marks, 1 / marks.sum(axis=1, keepdims=True), 0.0)
-        class_mean = np.where(marks, 1 / in_class[:, codes], 0.0)
-    return Boundaries(inverse_distance, mean, class_mean, separable_pairs(Y, codes), codes)
+        weight = np.where(marks, 1 / (in_class[:, codes] * np.sqrt(squared)), 0.0)
+    share = in_class / np.maximum(marks.sum(axis=1, keepdims=True), 1)
+    return Boundaries(weight, share, separable_pairs(Y, codes), codes)
 
 
-def gradients(Phi: Array, C: Array, F: Array, X: Array, A: Array, sigma: float) -> Array:
-    r"""Gradients of Gaussian interpolants at points, for all dimensions at once.
+def gradients(Phi: Array, C: Array, A: Array, sigma: float) -> Array:
+    r"""Gradients of Gaussian interpolants at the first n of their L centres, for all dimensions at once.
 
-    .. math:: \nabla f^k(x_i) = -\frac{2}{\sigma^2} \sum_l c_l^k \phi_{il} (x_i - a_l)
-              = -\frac{2}{\sigma^2} \Bigl( f^k(x_i) x_i - \sum_l \phi_{il} c_l^k a_l \Bigr)
+    .. math:: \nabla f^k(x_i) = \frac{2}{\sigma^2} \sum_{l \ne i} c_l^k \phi_{il} (a_l - x_i)
 
     Parameters
     ----------
     Phi : ndarray of shape (n, L)
-        Kernel values of the points and the centres.
+        Kernel values of the points :math:`x_i = a_i` and the centres.
     C : ndarray of shape (L, d)
         Coefficients.
-    F : ndarray of shape (n, d)
-        Values of the interpolants at the points.
-    X : ndarray of shape (n, r)
-        The points.
     A : ndarray of shape (L, r)
-        The centres.
+        The centres, faster where :func:`compress` made them triangular.
     sigma : float
         Width of the kernel.
 
@@ -156,13 +93,17 @@ def gradients(Phi: Array, C: Array, F: Array, X: Array, A: Array, sigma: float) 
     ndarray of shape (d, n, r)
         The gradients.
     """
-    weighted = C.T[:, None, :] * Phi
-    return (weighted @ A - F.T[:, :, None] * X) * (2 / sigma**2)
+    n = len(Phi)
+    weighted = np.ascontiguousarray(2 / sigma**2 * C.T)[:, None, :] * Phi
+    # The centre at x_i itself adds nothing, but where it outweighs the others it would drown them in rounding.
+    weighted[:, np.arange(n), np.arange(n)] = 0
+    total = weighted.sum(axis=2, keepdims=True)
+    gradient = _times(weighted, A, transposed=False)
+    gradient -= total * A[:n]
+    return gradient
 
 
-def regularity(
-    Phi: Array, C: Array, F: Array, X: Array, A: Array, sigma: float, at: Boundaries
-) -> tuple[Array, Array]:
+def regularity(Phi: Array, C: Array, A: Array, sigma: float, at: Boundaries) -> tuple[Array, Array]:
     r"""The terms of SOSI's regularisation objective for every dimension at one scale.
 
     .. math::
@@ -176,7 +117,7 @@ def regularity(
 
     Parameters
     ----------
-    Phi, C, F, X, A, sigma
+    Phi, C, A, sigma
         As in :func:`gradients`, at the training points.
     at : Boundaries
         Of the training points.
@@ -191,23 +132,38 @@ def regularity(
     .. [1] Vural & Guillemot, Out-of-sample generalizations for supervised manifold learning for
        classification, IEEE Transactions on Image Processing, 2016.
     """
-    n, d = F.shape
+    n, d = len(Phi), C.shape[1]
+    member = np.eye(at.share.shape[1])[at.codes]
     G, D = np.empty(d), np.empty(d)
-    step = max(1, WORK_FLOATS // (n * max(len(A), n, X.shape[1])))
+    step = max(1, WORK_FLOATS // (n * max(len(A), A.shape[1])))
     for block in (slice(start, start + step) for start in range(0, d, step)):
-        gradient = gradients(Phi, C[:, block], F[:, block], X, A, sigma)
-        along = gradient @ X.T
-        own = np.einsum("kir,ir->ki", gradient, X)
-        derivative = np.abs(own[:, :, None] - along) * at.inverse_distance  # |∇_u f^k(x_i)|, u from x_j to x_i
-        average = np.einsum("kij,ij->ki", derivative, at.mean)
-        across = derivative * at.class_mean * at.separable[block][:, at.codes[:, None], at.codes]
-        for term, total in ((np.linalg.norm(gradient, axis=2), G), (across.sum(axis=2), D)):
+        gradient = gradients(Phi, C[:, block], A, sigma)
+        norm = np.sqrt(np.einsum("kir,kir->ki", gradient, gradient))
+        own = np.einsum("kir,ir->ki", gradient, A[:n])
+        slope = _times(gradient, A[:n], transposed=True)
+        slope -= own[:, :, None]  # ∇f^k(x_i)ᵀ(x_j − x_i)
+        np.abs(slope, out=slope)
+        slope *= at.weight
+        in_class = (slope.reshape(-1, n) @ member).reshape(*norm.shape, -1)  # mean |∇_u f^k(x_i)| over u ∈ n̄_p(x_i)
+        average = np.einsum("kip,ip->ki", in_class, at.share)
+        across = np.einsum("kip,kip->ki", in_class, at.separable[block][:, at.codes])
+        for term, total in ((norm, G), (across, D)):
             total[block] = np.divide(term, average, out=np.zeros_like(average), where=average > 0).sum(axis=1)
     return G, D
 
 
+def _times(B: Array, A: Array, transposed: bool) -> Array:
+    """B A or B Aᵀ for stacked rows B, by half the work where A is square and lower triangular."""
+    if A.shape[0] != A.shape[1] or B.shape[2] != len(A) or np.triu(A, 1).any():
+        product: Array = B @ (A.T if transposed else A)
+        return product
+    # Fortran sees the rows of B as columns: AᵀBᵀ or ABᵀ, in place.
+    columns = B.reshape(-1, len(A)).T
+    return dtrmm(1.0, A.T, columns, trans_a=transposed, overwrite_b=True).T.reshape(B.shape)
+
+
 def compress(X: Array) -> Array:
-    """Centred points in an orthonormal basis of their span: the same differences, in at most n numbers each.
+    """Centred points in an orthonormal basis of their span, lower triangular where there are fewer than features.
 
     Parameters
     ----------
@@ -217,7 +173,7 @@ def compress(X: Array) -> Array:
     Returns
     -------
     ndarray of shape (n, min(n, D))
-        The same points, moved and turned.
+        The same points, moved and turned: the same differences.
 
     Examples
     --------
@@ -225,6 +181,6 @@ def compress(X: Array) -> Array:
     25.0
     """
     X = X - X.mean(axis=0)
-    if X.shape[1] <= len(X):
+    if X.shape[1] < len(X):
         return X
     return qr(X.T, mode="r", check_finite=False)[0][: len(X)].T

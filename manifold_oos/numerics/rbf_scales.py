@@ -92,7 +92,7 @@ def scale_curves(squared: Array, Y: Array, X: Array, at: Boundaries, grid: Array
         good = trusted(C, Y)
         if C is None or not good.any():
             break  # larger scales are worse conditioned still
-        G[s, good], D[s, good] = regularity(Phi[:n], C[:, good], Y[:n, good], X[:n], X, scale, at.only(good))
+        G[s, good], D[s, good] = regularity(Phi[:n], C[:, good], X, scale, at.only(good))
     return ScaleCurves(grid, G, D)
 
 

@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from manifold_oos.embeddings.local_alignment import LLE, LTSA
-from manifold_oos.extenders.cp import MAX_STEPS, CoordinatePropagation, prediction_order
+from manifold_oos.extenders.cp import MAX_STEPS, CoordinatePropagation, prediction_order, sweep
 from manifold_oos.extenders.gom import GlobalOptimization
 from manifold_oos.numerics.alignment import lle_alignment
 from manifold_oos.numerics.graphs import neighborhoods
@@ -31,15 +32,15 @@ def spline_at(T, f, t):
     return np.r_[phi(np.linalg.norm(T - t, axis=1)), 1, t] @ solution
 
 
-def literal(X, Y, X_new, k, iterations, refresh):
-    """Section 2.3 and 3, point by point, with LLE's matrix."""
+def literal(X, Y, X_new, k, iterations, update):
+    """Section 2.3 and 3, point by point, with LLE's matrix; without an update g stays the first one."""
     points = np.vstack([X, X_new])
     n, m = len(points), len(X)
     distance = np.linalg.norm(points[:, None] - points, axis=2)
     np.fill_diagonal(distance, np.inf)
     neighbors = np.argsort(distance, axis=1)[:, :k]
     y = np.vstack([Y, np.zeros((n - m, 2))])
-    known = np.arange(n) < m
+    known, order = np.arange(n) < m, []
     while not known.all():
         counts = np.where(known, -1, known[neighbors].sum(axis=1))
         # Of equals the first in the order of the coordinates, as the extender sorts its points.
@@ -48,30 +49,45 @@ def literal(X, Y, X_new, k, iterations, refresh):
         ready = known[neighbors[i]]
         y[i] = spline_at(T[1:][ready], y[neighbors[i][ready]], T[0])
         known[i] = True
+        order.append(i)
     g = y[m:].copy()
     M = lle_alignment(points, k).toarray()
     S = np.eye(n - m) - M[m:, m:]
     alpha = 1 / (np.abs(S).sum(axis=0).max() + 1)
     for _ in range(iterations):
         y[m:] = alpha * S @ y[m:] - alpha * M[m:, :m] @ Y + (1 - alpha) * g
-        if refresh:
-            g = np.array(
-                [
-                    spline_at((T := tangent(points[np.r_[i, neighbors[i]]]))[1:], y[neighbors[i]], T[0])
-                    for i in range(m, n)
-                ]
-            )
+        if update:
+            v = y.copy()
+            for i in order:
+                T = tangent(points[np.r_[i, neighbors[i]]])
+                v[i] = spline_at(T[1:], (v if update == "sequential" else y)[neighbors[i]], T[0])
+            g = v[m:]
     return y[m:]
 
 
-@pytest.mark.parametrize(("prediction", "refresh"), [("frozen", False), ("printed", True)])
-def test_equals_the_literal_transcription(prediction, refresh, sheet):
+@pytest.mark.parametrize("update", [None, "sequential", "simultaneous"])
+def test_equals_the_literal_transcription(update, sheet):
     X, Y, X_new, _ = sheet()
-    expected = literal(X, Y, X_new, 9, 3, refresh)
+    expected = literal(X, Y, X_new, 9, 3, update)
+    parameters = {"prediction": "printed", "update": update} if update else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        cp = CoordinatePropagation("lle", 9, prediction=prediction, max_iter=3, tol=0).fit(X, Y, X_new=X_new)
+        cp = CoordinatePropagation("lle", 9, **parameters, max_iter=3, tol=0).fit(X, Y, X_new=X_new)
     np.testing.assert_allclose(cp.steps_[-1].coordinates, expected, atol=1e-9)
+
+
+def test_a_sweep_equals_its_loop(sheet):
+    random = np.random.default_rng(0)
+    known = random.random(50) < 0.4
+    order = random.permutation(np.flatnonzero(~known))
+    W = sparse.random_array((len(order), 50), density=0.2, rng=random).toarray()
+    W[np.arange(len(order)), np.flatnonzero(~known)] = 0
+    y = random.standard_normal((50, 2))
+    expected = y.copy()
+    for i in order:
+        expected[i] = W[np.sum(~known[:i])] @ expected
+    result = sweep(sparse.csr_array(W), order, known)(y)
+    np.testing.assert_allclose(result, expected[~known], rtol=1e-10, atol=1e-10 * np.abs(expected).max())
 
 
 def blocks(X, X_new, k):
@@ -126,7 +142,7 @@ def test_iteration_with_a_small_weight_comes_close_to_gom_where_it_contracts(she
 
 
 @pytest.mark.parametrize(("embedding", "alignment"), [(LLE, "lle"), (LTSA, "ltsa")])
-@pytest.mark.parametrize("prediction", ["frozen", "damped"])
+@pytest.mark.parametrize("prediction", ["frozen", "damped", "printed"])
 def test_half_an_s_surface(embedding, alignment, prediction, half_surface, similarity):
     X, X_new, truth = half_surface()
     Y = embedding(n_components=2, n_neighbors=12).fit(X).embedding_
@@ -137,21 +153,22 @@ def test_half_an_s_surface(embedding, alignment, prediction, half_surface, simil
     assert cp.residual_ < 1e-4
 
 
-def test_as_printed_it_diverges_and_says_so(half_surface, similarity):
+def test_all_at_once_it_diverges_and_says_so(half_surface, similarity):
     X, X_new, truth = half_surface()
     Y = LTSA(n_components=2, n_neighbors=12).fit(X).embedding_
     with pytest.warns(ConvergenceWarning, match=r"diverges with prediction='printed'"):
-        cp = CoordinatePropagation("ltsa", 12, prediction="printed").fit(X, Y, X_new=X_new)
+        cp = CoordinatePropagation("ltsa", 12, prediction="printed", update="simultaneous").fit(X, Y, X_new=X_new)
     assert similarity(np.vstack([Y, cp.new_embedding_]), truth) > 0.98
     assert cp.n_iter_ < 100
     np.testing.assert_array_equal(cp.steps_[-1].coordinates, cp.new_embedding_)
 
 
-def test_unguarded_it_runs_away(half_surface, similarity):
+def test_all_at_once_and_unguarded_it_runs_away(half_surface, similarity):
     X, X_new, truth = half_surface()
     Y = LTSA(n_components=2, n_neighbors=12).fit(X).embedding_
     with pytest.warns(ConvergenceWarning, match="still changes"):
-        cp = CoordinatePropagation("ltsa", 12, prediction="printed", guard=False).fit(X, Y, X_new=X_new)
+        cp = CoordinatePropagation("ltsa", 12, prediction="printed", update="simultaneous", guard=False)
+        cp.fit(X, Y, X_new=X_new)
     assert cp.n_iter_ == 100 and similarity(np.vstack([Y, cp.new_embedding_]), truth) < 0.5
     np.testing.assert_array_equal(cp.steps_[-1].coordinates, cp.new_embedding_)
 

@@ -1,17 +1,33 @@
 """The RBF extender: SciPy as oracle, derivatives by finite differences, duplicates, singular kernels, scales."""
 
+import importlib.util
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.interpolate import RBFInterpolator
 from sklearn.exceptions import ConvergenceWarning
 
+from manifold_oos.extenders import rbf as module
 from manifold_oos.extenders.rbf import RBFExtender
+from manifold_oos.extenders.sosi import SOSI
 from manifold_oos.numerics import rbf_regularity as terms
 from manifold_oos.numerics.kernels import gaussian_kernel, mean_squared_distance, median_distance, squared_distances
 from manifold_oos.numerics.rbf import solve
-from manifold_oos.numerics.rbf_scales import ScaleCurves, balanced_scales, bound_scales, ratio_scales, scale_grid
+from manifold_oos.numerics.rbf_scales import (
+    ScaleCurves,
+    balanced_scales,
+    bound_scales,
+    ratio_scales,
+    scale_curves,
+    scale_grid,
+)
+from manifold_oos.numerics.shared import Kept, sharing
+
+SPEC = importlib.util.spec_from_file_location("sosi_literal", Path(__file__).with_name("sosi_literal.py"))
+literal = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(literal)
 
 
 @pytest.fixture
@@ -50,7 +66,7 @@ def test_gradients_equal_finite_differences(classes):
     sigma, step = 0.9, 1e-6
     fitted = RBFExtender(sigma=sigma).fit(X, Y)
     Phi = gaussian_kernel(squared_distances(X), sigma)
-    gradient = terms.gradients(Phi, solve(Phi, Y), Y, X, X, sigma)
+    gradient = terms.gradients(Phi, solve(Phi, Y), X, sigma)
     for axis, e in enumerate(np.eye(4) * step):
         difference = (fitted.transform(X + e) - fitted.transform(X - e)) / (2 * step)
         np.testing.assert_allclose(gradient[:, :, axis].T, difference, atol=1e-6)
@@ -61,7 +77,7 @@ def test_gradients_at_some_of_the_centres(classes):
     sigma, step = 0.9, 1e-6
     fitted = RBFExtender(sigma=sigma).fit(X, Y)
     Phi = gaussian_kernel(squared_distances(X), sigma)
-    gradient = terms.gradients(Phi[:10], solve(Phi, Y), Y[:10], X[:10], X, sigma)
+    gradient = terms.gradients(Phi[:10], solve(Phi, Y), X, sigma)
     u = np.array([0.1, -0.5, 0.3, 0.8]) * step
     difference = (fitted.transform(X[:10] + u) - fitted.transform(X[:10] - u)) / (2 * step)
     np.testing.assert_allclose((gradient @ u).T / step, difference, atol=1e-6)
@@ -101,6 +117,57 @@ def test_regularity_does_not_depend_on_more_features_than_points(classes):
     rotation = np.linalg.qr(np.random.default_rng(2).standard_normal((60, 60)))[0][:4]
     narrow, wide = (RBFExtender(sigma=0.9).fit(Z, Y, y).regularity(0.9) for Z in (X, X @ rotation))
     np.testing.assert_allclose(wide, narrow, rtol=1e-8)
+
+
+def test_regularity_of_points_far_apart_for_the_scale_equals_the_literal_formula(classes):
+    """The centre at a point outweighs all others by 1e10 there, and its gradient is zero."""
+    X, Y, y = classes
+    X = np.column_stack([X, np.random.default_rng(3).standard_normal((27, 3))])
+    sigma = 0.2 * scale_grid(squared_distances(X))[0]
+    Phi = gaussian_kernel(squared_distances(X), sigma)
+    assert np.median(np.sort(Phi, axis=1)[:, -2]) < 1e-10
+    C = solve(Phi, Y)
+    at = terms.boundaries(X, Y, np.unique(y, return_inverse=True)[1], 3)
+    towards = literal.directions(X, y, 3)
+    expected = [literal.terms(X, Y[:, k], y, C[:, k], sigma, towards) for k in range(3)]
+    for A in (X, np.hstack([X, np.zeros((27, 40))])):
+        np.testing.assert_allclose(
+            np.transpose(terms.regularity(Phi, C, terms.compress(A), sigma, at)), expected, rtol=1e-9
+        )
+
+
+@pytest.mark.parametrize("features", [4, 40])
+def test_gradients_at_the_first_centres_do_not_depend_on_the_basis(classes, features):
+    X, Y, _ = classes
+    turned = (
+        np.hstack([X, np.zeros((27, features - 4))])
+        @ np.linalg.qr(np.random.default_rng(2).standard_normal((features, features)))[0]
+    )
+    Phi = gaussian_kernel(squared_distances(X), 0.9)
+    C = solve(Phi, Y)
+    lengths = [
+        np.linalg.norm(terms.gradients(Phi[:10], C, A, 0.9), axis=2) for A in (X, turned, terms.compress(turned))
+    ]
+    np.testing.assert_allclose(lengths[1:], [lengths[0]] * 2, rtol=1e-9)
+
+
+def test_one_search_serves_all_who_search_the_same_scales(classes, monkeypatch):
+    X, Y, y = classes
+    calls = []
+    monkeypatch.setattr(module, "scale_curves", lambda *args: calls.append(1) or scale_curves(*args))
+    alone = [RBFExtender(sigma=rule).fit(X, Y, y) for rule in ("regularity", "ratio")]
+    assert len(calls) == 2
+    with sharing(Kept()):
+        others = [RBFExtender(sigma=rule).fit(X, Y, y) for rule in ("regularity", "ratio")]
+        sosi = SOSI().fit(X, Y, y, X_new=X + 0.1)
+        assert len(calls) == 3
+        for other in ((X, 2 * Y, y), (X, Y, y[::-1]), (X + np.arange(4) * X, Y, y)):
+            RBFExtender(sigma="regularity").fit(*other)
+        RBFExtender(sigma="regularity", n_neighbors=2).fit(X, Y, y)
+        assert len(calls) == 7
+    for first, second in zip(alone, others, strict=True):
+        np.testing.assert_array_equal(first.coefficients_, second.coefficients_)
+    np.testing.assert_array_equal(sosi.lambdas_, alone[0].lambdas_)
 
 
 def test_balance_gives_an_inner_minimum_and_a_given_lambda_is_used(classes):

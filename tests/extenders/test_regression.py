@@ -80,3 +80,18 @@ def test_kernel_width_rules():
     )
     with pytest.raises(ValueError, match="the only rule of this form"):
         KernelRidgeExtender(sigma={"mean": 2}).fit(X, Y)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_new_points_are_checked_whatever_their_type(bad):
+    X, Y = np.random.default_rng(0).standard_normal((20, 3)), np.ones((20, 1))
+    fitted = KernelRidgeExtender().fit(X, Y)
+    for wrong, message in (
+        (np.where(np.arange(3) == 1, bad, X), "NaN|infinity"),
+        (X[:0], "0 sample"),
+        (X[:, :2], "2 features"),
+        (X[0], "1D array"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted.transform(wrong)
+    np.testing.assert_array_equal(fitted.transform(X), fitted.transform(X.tolist()))

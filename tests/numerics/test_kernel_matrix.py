@@ -3,7 +3,13 @@ import pytest
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from manifold_oos.numerics.kernels import center_kernel, kernel_matrix, shared_distances, squared_distances
+from manifold_oos.numerics.kernels import (
+    center_kernel,
+    kernel_matrix,
+    shared_distances,
+    squared_distances,
+    squared_norms,
+)
 from manifold_oos.numerics.shared import Kept, sharing
 
 
@@ -47,3 +53,13 @@ def test_centring_matches_scikit_learn():
     centerer = KernelCenterer().fit(K)
     np.testing.assert_allclose(center_kernel(K, K.mean(axis=0)), centerer.transform(K), atol=1e-12)
     np.testing.assert_allclose(center_kernel(K_new, K.mean(axis=0)), centerer.transform(K_new), atol=1e-12)
+
+
+def test_squared_distances_equal_scikit_learns():
+    random = np.random.default_rng(0)
+    X, Z = random.standard_normal((40, 7)), random.standard_normal((30, 7)).astype(np.float32)
+    np.testing.assert_array_equal(squared_distances(X), euclidean_distances(X, squared=True))
+    expected = euclidean_distances(X, Z.astype(float), squared=True)
+    np.testing.assert_allclose(squared_distances(X, Z), expected, rtol=1e-12)
+    np.testing.assert_array_equal(squared_distances(X, Z, squared_norms(Z)), squared_distances(X, Z))
+    assert squared_distances(X + 1e8, X + 1e8).min() == 0

@@ -1,0 +1,75 @@
+"""SOSI with a fixed number of centres beside its exact form: labels, seconds and peak memory of a process each.
+
+USPS (200 labelled of 11,000, unit norm) or, with ``--drawn``, ten curved surfaces in 64 dimensions.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import multiprocessing
+import resource
+import time
+
+import numpy as np
+from scipy.io import loadmat
+
+from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
+from manifold_oos.extenders.sosi import SOSI
+
+
+def usps(path: str) -> tuple[np.ndarray, np.ndarray]:
+    data = loadmat(path)
+    X = data["fea"].astype(float)
+    return X / np.linalg.norm(X, axis=1, keepdims=True), data["gnd"].ravel()
+
+
+def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    y, t = random.integers(10, size=n), random.uniform(-1, 1, (n, 3))
+    features = np.column_stack([t, t**2, np.sin(3 * t)])
+    maps, means = random.standard_normal((10, 9, 64)), 0.7 * random.standard_normal((10, 64))
+    X = np.einsum("nf,nfd->nd", features, maps[y]) + means[y]
+    return X + 1.5 * random.standard_normal(X.shape), y
+
+
+def run(
+    path: str | None, n_new: int, n_iterations: int, n_centers: int | None
+) -> tuple[np.ndarray, float, float, float]:
+    X, y = usps(path) if path else drawn(n_new + 1000)
+    order = np.random.default_rng(1).permutation(len(X))
+    known = np.concatenate([order[y[order] == label][:20] for label in np.unique(y)])
+    new = order[~np.isin(order, known)][:n_new]
+    Y = SupervisedLaplacian(n_components=10).fit(X[known], y[known]).embedding_
+    X_new, truth, X, y = X[new], y[new], X[known], y[known]
+    start = time.process_time()
+    fitted = SOSI(n_iterations=n_iterations, n_centers=n_centers).fit(X, Y, y, X_new=X_new)
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return fitted.labels_, 100 * float(np.mean(fitted.labels_ != truth)), seconds, peak
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--usps", default="USPS.mat", help="the file with fea and gnd")
+    parser.add_argument("--drawn", action="store_true")
+    parser.add_argument("--new", type=int, default=4000, help="new points")
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--centers", type=int, nargs="*", default=[500, 1000, 2000, 3000])
+    options = parser.parse_args()
+    context, exact = multiprocessing.get_context("spawn"), None
+    print(f"{options.new} new points, {options.iterations} iterations")
+    print(f"{'centres':>8} {'equal to exact %':>17} {'error %':>8} {'CPU s':>8} {'peak GiB':>9}", flush=True)
+    for n_centers in (None, *options.centers):
+        with context.Pool(1) as pool:
+            arguments = (None if options.drawn else options.usps, options.new, options.iterations, n_centers)
+            labels, error, seconds, peak = pool.apply(run, arguments)
+        exact = labels if exact is None else exact
+        equal = 100 * np.mean(labels == exact)
+        print(f"{n_centers or 'all':>8} {equal:17.2f} {error:8.2f} {seconds:8.1f} {peak:9.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
