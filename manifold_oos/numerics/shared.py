@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,28 +23,38 @@ class Kept:
     def __init__(self, limit: int = KEPT_BYTES) -> None:
         self.limit = limit
         self.saved = 0.0
-        self._items: OrderedDict[Hashable, tuple[Any, float, int]] = OrderedDict()
+        self._items: OrderedDict[Hashable, tuple[Any, float, int, list[Warning | str]]] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The thing of a key, made where it is not there."""
+        """The thing of a key, made where it is not there; what the making warned of is said each time."""
         if key in self._items:
             self._items.move_to_end(key)
-            value, seconds, _ = self._items[key]
+            value, seconds, _, caught = self._items[key]
             self.saved += seconds
+            _warn(caught)
             return value
         start, before = time.perf_counter(), self.saved
-        value = make()
+        with warnings.catch_warnings(record=True) as records:
+            warnings.simplefilter("always")
+            value = make()
+        caught = [record.message for record in records]
         # What the making itself found here would have cost its time as well.
         seconds = time.perf_counter() - start + (self.saved - before)
         size = _bytes(value)
         if size <= self.limit:
-            self._items[key] = value, seconds, size
+            self._items[key] = value, seconds, size, caught
             self._bytes += size
             while self._bytes > self.limit:
-                _, (_, _, freed) = self._items.popitem(last=False)
+                _, (_, _, freed, _) = self._items.popitem(last=False)
                 self._bytes -= freed
+        _warn(caught)
         return value
+
+
+def _warn(caught: Sequence[Warning | str]) -> None:
+    for message in caught:
+        warnings.warn(message, stacklevel=4)
 
 
 _KEPT: ContextVar[Kept | None] = ContextVar("kept", default=None)

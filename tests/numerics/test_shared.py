@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,14 @@ def test_a_failure_is_not_kept():
         with pytest.raises(ValueError, match="once"):
             shared("a", [], lambda: (_ for _ in ()).throw(ValueError("once")))
         assert shared("a", [], lambda: 2) == 2
+
+
+def test_warnings_of_the_making_are_said_to_everyone():
+    def make():
+        warnings.warn("the graph has two parts", RuntimeWarning, stacklevel=1)
+        return 1
+
+    with sharing(Kept()):
+        for _ in range(2):
+            with pytest.warns(RuntimeWarning, match="two parts"):
+                assert shared("a", [], make) == 1
