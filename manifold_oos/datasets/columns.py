@@ -21,7 +21,8 @@ Array = NDArray[np.floating]
 
 LABELS = ("label", "class", "target", "y")
 """Names by which a column of labels is known; y beside x is a coordinate."""
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+NO_LABEL = frozenset({"", "na", "n/a", "nan", "null"})
+MISSING = NO_LABEL | {"none", "?"}
 OPTIONS = {"label": "label_column", "id": "id", "ignore": "ignore"}
 """The option of the loader behind each use of a column."""
 TEXT = "text columns: label_column, id, ignore"
@@ -253,7 +254,8 @@ class _Table:
         """Make the only column of text the label, or the names where every cell differs."""
         texts = self.texts[column]
         numbers = [i for i, text in enumerate(texts) if not math.isnan(_number(text))]
-        use = "id" if len(texts) > 1 and len(set(texts)) == len(texts) else "label"
+        distinct = len(texts) > 1 and len(set(texts)) == len(texts)
+        use = "id" if distinct and "id" not in self.place else "label"
         if use not in self.place and not numbers and self._name(column) not in self.wanted.columns:
             self._take(use, column)
             return
@@ -285,7 +287,7 @@ class _Table:
             keep &= ~missing.any(axis=1)
             label = self.place.get("label")
             if label is not None and self.wanted.labelled:
-                keep &= np.array([text.lower() not in MISSING for text in self.texts[label]], dtype=bool)
+                keep &= np.array([text.lower() not in NO_LABEL for text in self.texts[label]], dtype=bool)
             if not keep.all():
                 self.notes.append(f"{int((~keep).sum())} rows with missing cells were left out")
         return keep
@@ -324,8 +326,8 @@ class _Table:
             if use == "label" and not self.wanted.labelled:
                 continue
             for line, text, kept in zip(self.lines, self.texts[at], keep, strict=True):
-                if kept and not text:
-                    self.faults.add(line, at, f"empty, but it is the {use}")
+                if kept and (not text or (use == "label" and text.lower() in NO_LABEL)):
+                    self.faults.add(line, at, f"{_cut(text) if text else 'empty'}, but it is the {use}")
                 elif len(text) > limits.NAME_LENGTH:
                     self.faults.add(line, at, f"{_cut(text)}: too long for a {use}")
         label = self.place.get("label")

@@ -69,15 +69,17 @@ def listed(place: str, faults: Sequence[str], count: int, hint: str = "") -> Dat
 @contextmanager
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
     """A zip archive, refused before its list of members is read if that is too large."""
-    with _Sips(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
-        file.most = None
-        yield archive
+    with _Sips(io.FileIO(path)) as file:
+        file.most = limits.DIRECTORY_BYTES
+        with zipfile.ZipFile(file) as archive:
+            file.most = None
+            yield archive
 
 
 class _Sips(io.BufferedReader):
     """A file that does not give more than ``most`` bytes at once."""
 
-    most: int | None = limits.DIRECTORY_BYTES
+    most: int | None = None
 
     def read(self, size: int | None = -1, /) -> bytes:
         if self.most is not None and size is not None and size > self.most:

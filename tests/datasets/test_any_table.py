@@ -149,6 +149,12 @@ def test_drop_takes_rows_without_a_label_too(table):
     assert "column 1 (b): no cell of it is a number" in refused(table("a,b\n1,\n3,\n"), impute="mean")
 
 
+def test_a_missing_label_is_no_class(table):
+    file = table("a,kind\n1,p\n2,NA\n3,q\n4,none\n5,p\n")
+    assert "own.csv, line 3, column 1 (kind): 'NA', but it is the label" in refused(file)
+    assert load("table", path=file, impute="drop").class_names == ("none", "p", "q")
+
+
 def test_new_points_are_not_filled_from_each_other(table):
     assert "fill them in" in refused(table("a,b\n1,\n2,3\n"), impute="mean", labelled=False)
 

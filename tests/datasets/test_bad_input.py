@@ -1,6 +1,7 @@
 """Damaged and hostile files: always one line that names file and member."""
 
 import io
+import os
 import struct
 import tarfile
 import zipfile
@@ -130,6 +131,34 @@ def test_too_many_members_or_bytes(limit, good, make, tmp_path, monkeypatch):
     monkeypatch.setattr(limits, limit, 5)
     make.zip(tmp_path / "coil-20-proc.zip", good)
     check_fails("coil20", "more than", tmp_path)
+
+
+def test_list_of_members_is_not_read_when_it_is_too_long(good, make, tmp_path, monkeypatch):
+    make.zip(tmp_path / "coil-20-proc.zip", good)
+    assert len(load("coil20", data_dir=tmp_path)) == len(good)
+    monkeypatch.setattr(limits, "DIRECTORY_BYTES", 100)
+    os.utime(tmp_path / "coil-20-proc.zip", (1, 1))
+    check_fails("coil20", "a list of members of .* bytes, more than 100", tmp_path)
+
+
+def test_files_of_a_folder_are_counted(good, make, tmp_path, monkeypatch):
+    make.folder(tmp_path, good)
+    monkeypatch.setattr(limits, "ENTRIES", len(good) - 1)
+    check_fails("coil20", "coil-20-proc: more than 5 files in it and below", tmp_path)
+
+
+def test_pixels_of_a_known_set_are_counted(good, make, tmp_path, monkeypatch):
+    make.zip(tmp_path / "coil-20-proc.zip", good)
+    monkeypatch.setattr(limits, "PIXEL_BYTES", 6 * 8 * (len(good) - 1))
+    check_fails("coil20", r"obj3__1\.png: more than 240 bytes of pixels up to here", tmp_path)
+
+
+@pytest.mark.parametrize("number", ["9" * 10, "9" * 400])
+def test_numbers_in_names_are_short(number, good, make, tmp_path):
+    make.zip(tmp_path / "coil-20-proc.zip", good | {OBJ.format(1, number): make.picture(5)})
+    check_fails("coil20", "a number of more than 9 digits", tmp_path)
+    make.zip(tmp_path / "coil-20-proc.zip", good | {OBJ.format("9" * 9, 1): make.picture(5)})
+    check_fails("coil20", "class 4 of 999999999 is missing", tmp_path)
 
 
 def test_link_in_a_tar_archive(tmp_path):
