@@ -14,8 +14,8 @@ Array = NDArray[np.floating]
 Index = NDArray[np.integer]
 #: Coefficients that may enter between two looks at all of them, and pivots between the two.
 CANDIDATES, PIVOTS = 24, 16
-#: Right-hand sides whose coefficients are looked at together.
-BLOCK = 64
+#: Right-hand sides whose coefficients are looked at together, and floats in all their tableaux at most.
+BLOCK, FLOATS = 64, 2**22
 #: Pivots after which a tableau is made anew.
 OLD = 200
 #: How much a reduced cost may exceed 1 in single precision, where the search starts, and in double, where it ends.
@@ -29,13 +29,14 @@ def solve(atoms: Array, B: Array, noise: Array, skip: Index, max_rounds: int) ->
     (m, D), N = B.shape, len(atoms)
     a, v = np.empty((m, N)), np.empty((m, D))
     rough = atoms.astype(np.float32)
-    T = np.empty((min(m, BLOCK), min(N, D) + CANDIDATES, D))
-    T_rough = np.empty(T.shape, dtype=np.float32)
-    for start in range(0, m, BLOCK):
-        block = slice(start, start + BLOCK)
+    rows = min(N, D) + CANDIDATES
+    step = max(1, min(m, BLOCK, FLOATS // (rows * D)))
+    T, T_rough = np.empty((step, rows, D)), np.empty((step, rows, D), dtype=np.float32)
+    for start in range(0, m, step):
+        block = slice(start, start + step)
         b, b_skip = B[block], skip[block]
         basic, k = np.tile(N + np.arange(D), (len(b), 1)), np.zeros(len(b), dtype=np.int64)
-        nonbasic = np.empty((len(b), T.shape[1]), dtype=np.int64)
+        nonbasic = np.empty((len(b), rows), dtype=np.int64)
         b_rough = (b + 1e-6 * noise).astype(np.float32)
         simplex(T_rough, rough, b_rough, b_skip, basic, nonbasic, k, ROUGH, max_rounds)
         dual, size = simplex(T, atoms, b + 1e-9 * noise, b_skip, basic, nonbasic, k, OPTIMAL, max_rounds)

@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 
 from manifold_oos.datasets import load
 from manifold_oos.numerics import basis_pursuit as module
+from manifold_oos.numerics import basis_pursuit_kernel as kernel
 from manifold_oos.numerics.basis_pursuit import basis_pursuit, sparse_codes
 from manifold_oos.numerics.shared import Kept, sharing
 
@@ -211,6 +212,14 @@ def test_the_same_call_gives_the_same_bits():
     first, second = basis_pursuit(A, B), basis_pursuit(A.copy(), np.asfortranarray(B))
     np.testing.assert_array_equal(first.coefficients, second.coefficients)
     np.testing.assert_array_equal(first.dual, second.dual)
+
+
+def test_large_tableaux_come_one_by_one(monkeypatch):
+    random = np.random.default_rng(16)
+    A, B = unit(random.standard_normal((20, 50))), random.standard_normal((20, 9))
+    a = basis_pursuit(A, B).coefficients
+    monkeypatch.setattr(kernel, "FLOATS", 1)
+    np.testing.assert_allclose(basis_pursuit(A, B).coefficients, a, atol=1e-12)
 
 
 def test_atoms_coded_by_all_and_by_the_others():
