@@ -3,6 +3,10 @@
 The transcription inverts Ψ for each of 80 values of σ in every iteration. Its grid search stops as soon as the best
 σ for the last Y is the old one, which on smooth data (digits) happens far from the minimum of eq. 11; there the
 objectives say who is right. On data with pixel noise (curves) both must agree in σ to within a step of the grid.
+
+With ``--since COMMIT`` (c32d3a7 when none is named) the fits of one point set in a repetition of configs/nsse, over
+dimensions and weights and with the linear methods beside, run in the package as it was at that commit, in turn
+with this one, each in a process of its own.
 """
 
 import os
@@ -11,14 +15,22 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import contextlib
+import io
+import json
+import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_digits
 
+from manifold_oos.embeddings.discriminant import LDA, LDE, LFDA
 from manifold_oos.embeddings.nsse import NSSE
 
 MU1, MU2, MU3 = 300.0, 1e-3, 1.0
@@ -70,6 +82,55 @@ def literal(X, y, d, start):
     return sigma, objective, iterations
 
 
+def repetition(N):
+    """CPU seconds of NSSE and of the linear methods on one point set, and σ and objective of every NSSE."""
+    try:
+        from manifold_oos.numerics.shared import Kept, sharing
+
+        together = sharing(Kept())
+    except ImportError:  # a commit before work was shared
+        together = contextlib.nullcontext()
+    weights = [(mu1, 1e-4, 1) for mu1 in (100, 300)] + [(1000, mu2, mu3) for mu2 in (1e-4, 1e-3) for mu3 in (1, 5)]
+    requests = [{"n_components": 7, "mu1": a, "mu2": b, "mu3": c} for a, b, c in weights]
+    requests += [{"n_components": d, "mu1": 1000, "mu2": 1e-4, "mu3": 1} for d in (2, 5, 7, 10, 15, 20, 19)]
+    cuts = [{"regularization": "pinv", "rcond": 10.0**power} for power in (-15, -6, -5, -4, -3, -2)]
+    X, y = curves(N)
+    NSSE(2).fit(*curves(40))
+    with together:
+        begin = time.process_time()
+        models = [NSSE(**request).fit(X, y) for request in requests]
+        middle = time.process_time()
+        for method in (LDA, LFDA, LDE):
+            for setting in cuts + [{"ridge": ridge} for ridge in (0.01, 0.1, 1)]:
+                method(**setting).fit(X, y)
+        end = time.process_time()
+    return {"nsse": middle - begin, "linear": end - middle, "found": [(m.sigma_, m.objective_) for m in models]}
+
+
+def against(commit, N, rounds=3):
+    """Print the ratio of CPU times to those of a commit, and how far σ and the objective are apart."""
+    root = Path(__file__).resolve().parents[1]
+    archive = subprocess.run(["git", "archive", commit, "manifold_oos"], cwd=root, capture_output=True, check=True)
+    with tempfile.TemporaryDirectory() as old:
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+            files.extractall(old, filter="data")
+        runs = {"old": [], "new": []}
+        for _ in range(rounds):
+            for name, folder in (("old", old), ("new", str(root))):
+                command = [sys.executable, __file__, "-n", str(N), "--repetition"]
+                environment = os.environ | {"PYTHONPATH": folder}
+                child = subprocess.run(command, env=environment, cwd=old, capture_output=True, check=True)
+                runs[name].append(json.loads(child.stdout))
+    for part in ("nsse", "linear"):
+        old, new = (np.median([run[part] for run in runs[name]]) for name in ("old", "new"))
+        print(
+            f"N = {N}, {part} fits of a repetition: {new:.3f} s, {old:.3f} s at {commit}: {100 * new / old:.0f} %"
+        )
+    found = [np.array(runs[name][0]["found"]) for name in ("old", "new")]
+    sigma, objective = np.max(np.abs(found[1] / found[0] - 1), axis=0)
+    print(f"largest relative differences: sigma {sigma:.1e}, objective {objective:.1e}")
+
+
 def timed(function, repeats):
     best = np.inf
     for _ in range(repeats):
@@ -90,7 +151,16 @@ def peak(function):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-n", type=int, default=600, help="number of training points (600)")
-    N = parser.parse_args().n
+    parser.add_argument("--since", metavar="COMMIT", nargs="?", const="c32d3a7", help="compare with a commit")
+    parser.add_argument("--repetition", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    N = options.n
+    if options.repetition:
+        json.dump(repetition(N), sys.stdout)
+        return 0
+    if options.since:
+        against(options.since, N)
+        return 0
     failed, apart = False, 0.0
     print(f"N = {N}; sigma in median distances; a step of the grid is a factor {GRID[1] / GRID[0]:.3f}")
     print("data    start  method    seconds  iterations    sigma   objective  peak MiB")
