@@ -139,16 +139,18 @@ class RBFExtender(Extender):
         chosen = slice(None) if at.index is None else at.index
         self.centers_, self._values = at.centers, values[chosen]
         self._codes = None if y is None else np.unique(y[first][chosen], return_inverse=True)[1]
-        self.sigma_ = self._scales(at.squared, X)
+        if self.sigma is None or self.sigma in SEARCHED:
+            self.sigma_ = self._scales(at.squared)
+        else:
+            self.sigma_ = np.full(Y.shape[1], resolve_sigma(self.sigma, X))
         self._interpolate(at, values)
 
-    def _scales(self, squared: Array, X: Array) -> Array:
-        """The wanted scales, and the smallest that rounding may lead to."""
+    def _scales(self, squared: Array) -> Array:
+        """The wanted scales; :attr:`_smallest` is the least that rounding may make of them."""
         self._smallest = float(scale_grid(squared)[0])
-        if self.sigma in SEARCHED:
-            return self._search(squared, self._values)
-        width = typical_distance(squared) if self.sigma is None else resolve_sigma(self.sigma, X)
-        return np.full(self._values.shape[1], width)
+        if self.sigma is None:
+            return np.full(self._values.shape[1], typical_distance(squared))
+        return self._search(squared, self._values)
 
     def _search(self, squared: Array, values: Array) -> Array:
         """The scales that the labels suggest for ``centers_``, of which the training points come first."""

@@ -52,11 +52,6 @@ class SOSI(RBFExtender):
         Share of the largest ratio for ``"ratio"``.
     n_neighbors : int, default=5
         K: neighbours per class, for projections and for the directions of the scale search.
-    n_centers : int or None, default=None
-        A fixed number of centres: the training points and those of the points taken in that are farthest from all
-        centres before; the rest are fitted by least squares, and training points keep their coordinates no longer.
-        None, or as many as all points, is the exact form. From 4096 centres on that holds half of one kernel
-        matrix, 1.6 GB for 20,000.
     n_iterations : int, default=10
         R, with equal steps from :math:`L_1 = N` to :math:`L_R = Q`.
     schedule : sequence of float, optional
@@ -65,6 +60,11 @@ class SOSI(RBFExtender):
         Early stopping: iterations that would take in more than this share of the new points are left out.
     reoptimize : bool, default=False
         Search the scales in every iteration, or only in the first (footnote 3).
+    n_centers : int or None, default=None
+        A fixed number of centres: the training points and those of the points taken in that are farthest from all
+        centres before; the rest are fitted by least squares, and training points keep their coordinates no longer.
+        None, or as many as all points, is the exact form. From 4096 centres on that holds half of one kernel
+        matrix, 1.6 GB for 20,000.
 
     Attributes
     ----------
