@@ -196,7 +196,7 @@ def _feasible(A: Array, v: Array, skip: NDArray, error: bool) -> Array:
 
 def _simplex(A: Array, B: Array, skip: NDArray, error: bool) -> tuple[Array, Array]:
     """Without the error term, e costs so much that an optimal basis drives it out."""
-    from manifold_oos.numerics.basis_pursuit_kernel import solve
+    from manifold_oos.numerics.compiled.l1_simplex import solve
 
     (D, N), m = A.shape, B.shape[1]
     a, v, b = np.zeros((m, N)), np.zeros((m, D)), np.ascontiguousarray(B.T)

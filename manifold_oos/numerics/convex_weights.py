@@ -52,6 +52,6 @@ def convex_weights(X: Array, neighbours: NDArray, targets: Array) -> Array:
         raise ValueError(f"X of shape {X.shape} and targets of shape {targets.shape} must have as many columns")
     if neighbours.size and not 0 <= neighbours.min() <= neighbours.max() < len(X):
         raise ValueError(f"neighbours must be rows of X: 0 to {len(X) - 1}")
-    from manifold_oos.numerics.convex_weights_kernel import weights
+    from manifold_oos.numerics.compiled.active_set import weights
 
     return weights(X, neighbours, targets)

@@ -1,11 +1,10 @@
 """The RBF extender: SciPy as oracle, derivatives by finite differences, duplicates, singular kernels, scales."""
 
-import importlib.util
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+import sosi_literal as literal
 from scipy.interpolate import RBFInterpolator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -24,10 +23,6 @@ from manifold_oos.numerics.rbf_scales import (
     scale_grid,
 )
 from manifold_oos.numerics.shared import Kept, sharing
-
-SPEC = importlib.util.spec_from_file_location("sosi_literal", Path(__file__).with_name("sosi_literal.py"))
-literal = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(literal)
 
 
 @pytest.fixture

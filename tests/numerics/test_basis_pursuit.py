@@ -7,8 +7,8 @@ from scipy.optimize import linprog
 
 from manifold_oos.datasets import load
 from manifold_oos.numerics import basis_pursuit as module
-from manifold_oos.numerics import basis_pursuit_kernel as kernel
 from manifold_oos.numerics.basis_pursuit import basis_pursuit, sparse_codes
+from manifold_oos.numerics.compiled import l1_simplex as kernel
 from manifold_oos.numerics.shared import Kept, sharing
 
 

@@ -1,0 +1,1 @@
+"""Compiled kernels, imported on first use: numba takes its time to load."""
