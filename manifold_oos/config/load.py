@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from manifold_oos.config.model import STAGES, Experiment, expand
 from manifold_oos.config.names import check
 from manifold_oos.config.yaml_tree import Key, Place, Tree, read_tree, set_values
-from manifold_oos.errors import ConfigError, nearest
+from manifold_oos.errors import ConfigError, nearest, shortened
 from manifold_oos.resources import shipped, shipped_configs
 
 
@@ -133,9 +133,8 @@ def _words(item: Mapping[str, Any], location: Key) -> str:
     if kind == "value_error":
         return str(item["msg"]).removeprefix("Value error, ")
     message = str(item["msg"]).removeprefix("Input should be ")
-    return (
-        f"must be {message}, not {value!r}" if str(item["msg"]).startswith("Input should be") else str(item["msg"])
-    )
+    whole = str(item["msg"])
+    return f"must be {message}, not {shortened(value)}" if whole.startswith("Input should be") else whole
 
 
 def _fields_at(path: Key) -> list[str]:
