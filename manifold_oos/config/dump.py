@@ -12,6 +12,9 @@ from manifold_oos.config.model import Data, Experiment, Method
 def plain_config(experiment: Experiment) -> dict[str, Any]:
     """A config as one would write it, every default and include spelled out."""
     plain: dict[str, Any] = _plain(experiment)
+    plain["arms"] = _plain(experiment.shown)
+    for name, reading in experiment.readings.items():
+        plain["readings"][name]["arms"] = reading.written
     for data, written in zip(experiment.datasets, plain["datasets"], strict=True):
         if data.split is not None:
             written["split"] = _plain(experiment.split_of(data))

@@ -9,8 +9,9 @@ from sklearn.utils._param_validation import InvalidParameterError, validate_para
 from manifold_oos import registry
 from manifold_oos.config.model import STAGES
 from manifold_oos.config.values import OPEN_KEYS, RANGE_KEYS, is_by_dataset, is_grid, literals
+from manifold_oos.config.views import KINDS_OF_KEY, POINTS, listed, mapped, patched
 from manifold_oos.datasets import find as find_dataset
-from manifold_oos.errors import ConfigError, nearest
+from manifold_oos.errors import ConfigError, nearest, shortened
 from manifold_oos.metrics import METRICS
 from manifold_oos.registry import KINDS, signature
 
@@ -32,7 +33,11 @@ def check(tree: Mapping[str, Any]) -> list[Mistake]:
     for name, arm in (arms or {}).items():
         if isinstance(arm, Mapping):
             found += _arm(("arms", name), arm)
-    return found + list(_references(tree, labels, [str(name) for name in arms or {}]))
+    readings = tree.get("readings")
+    for name, reading in (readings if isinstance(readings, Mapping) else {}).items():
+        if isinstance(reading, Mapping) and isinstance(reading.get("set"), Mapping):
+            found += _patches(("readings", name, "set"), reading, arms or {}, labels)
+    return [*found, *_outputs(tree), *_references(tree, labels, [str(name) for name in arms or {}])]
 
 
 def _labels(tree: Mapping[str, Any]) -> Iterator[str]:
@@ -83,6 +88,34 @@ def _arm(path: Path, arm: Mapping[str, Any]) -> Iterator[Mistake]:
     alone = embedding and arm.get("extender") is None and not arm.get("batch")
     if alone and not hasattr(embedding, "transform"):
         yield Mistake((*path, "embedding"), "has no map for new points: add an extender (moos list extenders)")
+
+
+def _patches(
+    path: Path, reading: Mapping[str, Any], arms: Mapping[str, Any], labels: list[str]
+) -> Iterator[Mistake]:
+    """What is wrong with the arms that a reading changes and is not with the arms as they were."""
+    changes = reading["set"]
+    for key in changes:
+        if str(key).split(".")[0] not in (*STAGES, "datasets"):
+            yield Mistake((*path, key), f"changes {', '.join(STAGES)} (or stage.parameter) or datasets of an arm")
+            return
+    yield from _unknown((*path, "datasets"), changes.get("datasets"), labels, "data set")
+    measured = mapped(reading.get("arms"))
+    for name in measured.values() if isinstance(measured, Mapping) else []:
+        arm = arms.get(name)
+        if not isinstance(arm, Mapping):
+            continue
+        missing = [key for key in changes if "." in str(key) and arm.get(str(key).split(".")[0]) is None]
+        if missing:
+            yield Mistake((*path, missing[0]), f"{name} has no {str(missing[0]).split('.')[0]} to change")
+            continue
+        before = {mistake.message for mistake in _arm((), arm)}
+        for mistake in _arm((), patched(arm, changes)):
+            if mistake.message not in before:
+                where = ".".join(map(str, mistake.path))
+                key = next((key for key in changes if where.startswith(str(key))), next(iter(changes)))
+                yield Mistake((*path, key), f"{name}: {mistake.message}")
+                return
 
 
 def _method(path: Path, stage: str, given: Any, classes: dict[str, type]) -> Iterator[Mistake]:
@@ -156,46 +189,68 @@ def _shape(path: Path, value: Any) -> Iterator[Mistake]:
             yield from _shape((*path, key), item)
 
 
+def _outputs(tree: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Keys of tables and figures that do nothing for their kind, or say what it cannot do."""
+    outputs = tree.get("outputs")
+    for i, entry in enumerate(outputs if isinstance(outputs, list) else []):
+        if not isinstance(entry, Mapping):
+            continue
+        kind = "table" if entry.get("table") is not None else entry.get("kind") or "curve"
+        for key, value in entry.items():
+            path: Path = ("outputs", i, key)
+            kinds = KINDS_OF_KEY.get(key, [kind])
+            if kind not in kinds:
+                what = "table" if kind == "table" else f"figure of kind {kind}"
+                yield Mistake(path, f"does nothing in a {what}; it belongs to {', '.join(kinds)}")
+            elif key == "columns" and isinstance(value, str) != (kind == "table"):
+                wanted = "size, dataset or a parameter" if kind == "table" else "how many panels stand in a row"
+                yield Mistake(path, f"says {wanted}, not {shortened(value)}")
+            elif key == "size" and kind in POINTS and len(listed(value)) > 1:
+                yield Mistake(path, "the points of one split are drawn: give one size")
+            elif key == "x" and kind == "pareto":
+                yield from _unknown(path, value, METRICS, "metric")
+
+
+def _unknown(path: Path, names: Any, known: Iterable[str], what: str) -> Iterator[Mistake]:
+    known = list(known)
+    for name in names if isinstance(names, list) else [names]:
+        if isinstance(name, str) and name not in known:
+            yield Mistake(path, f"no {what} {name}; {nearest(name, known)}")
+
+
 def _references(tree: Mapping[str, Any], labels: list[str], arms: list[str]) -> Iterator[Mistake]:
     """Names of data sets, arms and metrics in the rest of the config."""
-
-    def unknown(path: Path, names: Any, known: Iterable[str], what: str) -> Iterator[Mistake]:
-        known = list(known)
-        for name in names if isinstance(names, list) else [names]:
-            if isinstance(name, str) and name not in known:
-                yield Mistake(path, f"no {what} {name}; {nearest(name, known)}")
-
     metrics = list(METRICS)
-    yield from unknown(("metrics",), tree.get("metrics"), metrics, "metric")
+    yield from _unknown(("metrics",), tree.get("metrics"), metrics, "metric")
     for name, arm in ((tree.get("arms") or {}) if isinstance(tree.get("arms"), Mapping) else {}).items():
         if isinstance(arm, Mapping):
-            yield from unknown(("arms", name, "datasets"), arm.get("datasets"), labels, "data set")
+            yield from _unknown(("arms", name, "datasets"), arm.get("datasets"), labels, "data set")
     for section in ("outputs", "claims"):
         entries = tree.get(section)
         for i, entry in enumerate(entries if isinstance(entries, list) else []):
             if not isinstance(entry, Mapping):
                 continue
             path: Path = (section, i)
-            yield from unknown((*path, "dataset"), entry.get("dataset"), labels, "data set")
-            yield from unknown((*path, "metric"), entry.get("metric"), metrics, "metric")
-            yield from unknown((*path, "second"), entry.get("second"), metrics, "metric")
+            yield from _unknown((*path, "dataset"), entry.get("dataset"), labels, "data set")
+            yield from _unknown((*path, "metric"), entry.get("metric"), metrics, "metric")
+            yield from _unknown((*path, "second"), entry.get("second"), metrics, "metric")
             for key in ("arms", "arm", "left", "right", "best", "among"):
-                yield from unknown((*path, key), entry.get(key), arms, "arm")
+                yield from _unknown((*path, key), entry.get(key), arms, "arm")
     readings = tree.get("readings")
     for name, entry in (readings if isinstance(readings, Mapping) else {}).items():
         if isinstance(entry, Mapping):
-            yield from unknown(("readings", name, "metric"), entry.get("metric"), metrics, "metric")
+            yield from _unknown(("readings", name, "metric"), entry.get("metric"), metrics, "metric")
             for key, known, what in (("arms", arms, "arm"), ("datasets", labels, "data set")):
                 names = entry.get(key)
                 pairs = [*names, *names.values()] if isinstance(names, Mapping) else names
-                yield from unknown(("readings", name, key), pairs, known, what)
+                yield from _unknown(("readings", name, key), pairs, known, what)
     blocks = tree.get("published")
     for i, block in enumerate(blocks if isinstance(blocks, list) else []):
         values = block.get("values") if isinstance(block, Mapping) else None
         for metric, by_dataset in (values if isinstance(values, Mapping) else {}).items():
             path = ("published", i, "values", metric)
-            yield from unknown(path, metric, metrics, "metric")
+            yield from _unknown(path, metric, metrics, "metric")
             for dataset, by_arm in (by_dataset if isinstance(by_dataset, Mapping) else {}).items():
-                yield from unknown((*path, dataset), dataset, labels, "data set")
+                yield from _unknown((*path, dataset), dataset, labels, "data set")
                 for arm in by_arm if isinstance(by_arm, Mapping) else {}:
-                    yield from unknown((*path, dataset, arm), arm, arms, "arm")
+                    yield from _unknown((*path, dataset, arm), arm, arms, "arm")

@@ -49,7 +49,7 @@ def parse_values(values: str | None, range_: str | None) -> list[Any] | None:
 def sweepable(experiment: Experiment) -> dict[str, list[tuple[str, str]]]:
     """Every parameter that could be swept: the arms and stages that have it, by short name."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for arm, spec in experiment.arms.items():
+    for arm, spec in experiment.shown.items():
         for stage, method in spec.methods().items():
             for parameter in signature(registry.find(KINDS[stage], method.name)):
                 found.setdefault(parameter, []).append((arm, stage))
@@ -59,7 +59,7 @@ def sweepable(experiment: Experiment) -> dict[str, list[tuple[str, str]]]:
 def targets(experiment: Experiment, name: str) -> list[tuple[str, str, str]]:
     """The arms and stages whose parameter a name means."""
     known = sweepable(experiment)
-    arms = list(experiment.arms)
+    arms = list(experiment.shown)
     wanted_arm = next((arm for arm in arms if name.startswith(f"arms.{arm}.")), None)
     rest = name.removeprefix(f"arms.{wanted_arm}.") if wanted_arm else name
     wanted_stage = next((stage for stage in KINDS if rest.startswith(f"{stage}.")), None)
