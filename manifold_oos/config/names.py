@@ -63,7 +63,7 @@ def _datasets(tree: Mapping[str, Any]) -> Iterator[Mistake]:
             yield Mistake((*path, "name"), str(error))
             continue
         options = {key: value for key, value in whole.items() if key not in ("name", "label", "split", "stand_in")}
-        known = loader.defaults()
+        known = loader.defaults() or options  # nothing is known of a class that is not imported
         for key in options:
             if key not in known:
                 hint = nearest(key, [*known, "label", "split", "stand_in"])
@@ -136,7 +136,7 @@ def _method(path: Path, stage: str, given: Any, classes: dict[str, type]) -> Ite
 
 
 def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any]) -> Iterator[Mistake]:
-    known = signature(cls)
+    known = dict(parameters) if issubclass(cls, registry.Opaque) else signature(cls)
     constraints = getattr(cls, "_parameter_constraints", {})
     for key, value in parameters.items():
         if key not in known:
