@@ -1,6 +1,6 @@
 """What a YAML file may say: every key with its default, as validated models."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,6 +8,7 @@ from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from manifold_oos.config import limits
+from manifold_oos.config.places import all_lines
 from manifold_oos.config.views import (
     LIST,
     Names,
@@ -22,6 +23,7 @@ from manifold_oos.config.views import Claim as Claim
 from manifold_oos.config.views import Output as Output
 from manifold_oos.config.views import PublishedNumber as PublishedNumber
 from manifold_oos.config.views import Reading as Reading
+from manifold_oos.config.yaml_tree import Key, Tree
 
 Sizes = Annotated[list[Annotated[Whole, Field(ge=1, le=limits.POINTS)]], *LIST]
 Shares = Annotated[list[Annotated[Real, Field(gt=0, lt=1)]], *LIST]
@@ -280,6 +282,7 @@ class Experiment(Strict):
 
     _name: str = PrivateAttr(default="experiment")
     _path: Path | None = PrivateAttr(default=None)
+    _tree: Tree | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -324,10 +327,14 @@ class Experiment(Strict):
         """Where the config was read from."""
         return self._path
 
-    def named(self, name: str, path: Path | None = None) -> "Experiment":
-        """The experiment under a name, read from a file."""
-        self._name, self._path = name, path
+    def named(self, name: str, path: Path | None = None, tree: Tree | None = None) -> "Experiment":
+        """The experiment under a name, read from a file; ``tree`` knows the line of each value."""
+        self._name, self._path, self._tree = name, path, tree or self._tree
         return self
+
+    def mistakes(self, found: Iterable[tuple[Key, str]]) -> str:
+        """A line for each mistake, with the file and line of its key where the config was read from a file."""
+        return all_lines(self._tree, found)
 
     def split_of(self, data: Data) -> Split:
         """The split of a data set: its own, over that of the experiment."""

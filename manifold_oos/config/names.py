@@ -7,8 +7,18 @@ from typing import Any, NamedTuple
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from manifold_oos import registry
+from manifold_oos.config import limits
 from manifold_oos.config.model import STAGES
-from manifold_oos.config.values import OPEN_KEYS, RANGE_KEYS, is_by_dataset, is_grid, literals
+from manifold_oos.config.values import (
+    OPEN_KEYS,
+    RANGE_KEYS,
+    Facts,
+    is_by_dataset,
+    is_grid,
+    is_number,
+    literals,
+    settle,
+)
 from manifold_oos.config.views import KINDS_OF_KEY, POINTS, listed, mapped, patched
 from manifold_oos.datasets import find as find_dataset
 from manifold_oos.errors import ConfigError, nearest, shortened
@@ -32,7 +42,7 @@ def check(tree: Mapping[str, Any]) -> list[Mistake]:
     found = [*_datasets(tree)]
     for name, arm in (arms or {}).items():
         if isinstance(arm, Mapping):
-            found += _arm(("arms", name), arm)
+            found += _arm(("arms", name), arm, labels)
     readings = tree.get("readings")
     for name, reading in (readings if isinstance(readings, Mapping) else {}).items():
         if isinstance(reading, Mapping) and isinstance(reading.get("set"), Mapping):
@@ -74,11 +84,11 @@ def _datasets(tree: Mapping[str, Any]) -> Iterator[Mistake]:
             yield Mistake(path, str(error))
 
 
-def _arm(path: Path, arm: Mapping[str, Any]) -> Iterator[Mistake]:
+def _arm(path: Path, arm: Mapping[str, Any], labels: list[str]) -> Iterator[Mistake]:
     classes: dict[str, type] = {}
     for stage in STAGES:
         if arm.get(stage) is not None:
-            yield from _method((*path, stage), stage, arm[stage], classes)
+            yield from _method((*path, stage), stage, arm[stage], classes, labels)
     embedding, extender = classes.get("embedding"), classes.get("extender")
     if embedding and extender and hasattr(extender, "supports") and not extender.supports(embedding):
         name = embedding.__dict__.get("name", embedding.__name__)
@@ -109,8 +119,8 @@ def _patches(
         if missing:
             yield Mistake((*path, missing[0]), f"{name} has no {str(missing[0]).split('.')[0]} to change")
             continue
-        before = {mistake.message for mistake in _arm((), arm)}
-        for mistake in _arm((), patched(arm, changes)):
+        before = {mistake.message for mistake in _arm((), arm, labels)}
+        for mistake in _arm((), patched(arm, changes), labels):
             if mistake.message not in before:
                 where = ".".join(map(str, mistake.path))
                 key = next((key for key in changes if where.startswith(str(key))), next(iter(changes)))
@@ -118,7 +128,7 @@ def _patches(
                 return
 
 
-def _method(path: Path, stage: str, given: Any, classes: dict[str, type]) -> Iterator[Mistake]:
+def _method(path: Path, stage: str, given: Any, classes: dict[str, type], labels: list[str]) -> Iterator[Mistake]:
     """Check a method of an arm, or one that a method is given by name; its class goes to ``classes``."""
     method = given if isinstance(given, Mapping) else {"name": given}
     name = method.get("name")
@@ -130,12 +140,13 @@ def _method(path: Path, stage: str, given: Any, classes: dict[str, type]) -> Ite
     except ConfigError as error:
         yield Mistake(path, str(error))
         return
-    yield from _parameters(
-        path, name, classes[stage], {key: value for key, value in method.items() if key != "name"}
-    )
+    parameters = {key: value for key, value in method.items() if key != "name"}
+    yield from _parameters(path, name, classes[stage], parameters, labels)
 
 
-def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any]) -> Iterator[Mistake]:
+def _parameters(
+    path: Path, name: str, cls: type, parameters: Mapping[str, Any], labels: list[str]
+) -> Iterator[Mistake]:
     known = dict(parameters) if issubclass(cls, registry.Opaque) else signature(cls)
     constraints = getattr(cls, "_parameter_constraints", {})
     for key, value in parameters.items():
@@ -145,9 +156,9 @@ def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any])
             )
             continue
         if key in KINDS and isinstance(value, str | Mapping):
-            yield from _method((*path, key), key, value, {})
+            yield from _method((*path, key), key, value, {}, labels)
             continue
-        shape = list(_shape((*path, key), value))
+        shape = list(_shape((*path, key), value, labels))
         yield from shape
         if shape or key not in constraints:
             continue
@@ -163,14 +174,15 @@ def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any])
             yield Mistake(path, f"{name} needs {key} (moos describe {name})")
 
 
-def _shape(path: Path, value: Any) -> Iterator[Mistake]:
+def _shape(path: Path, value: Any, labels: list[str]) -> Iterator[Mistake]:
     """Whether the open values inside a value are written as they should be."""
     if is_by_dataset(value):
         if not isinstance(value["by_dataset"], Mapping) or len(value) > 1:
             yield Mistake(path, "by_dataset maps labels of data sets (and default) to values, and stands alone")
             return
         for key, item in value["by_dataset"].items():
-            yield from _shape((*path, "by_dataset", key), item)
+            yield from _unknown((*path, "by_dataset", key), str(key), [*labels, "default"], "data set")
+            yield from _shape((*path, "by_dataset", key), item, labels)
     elif is_grid(value):
         inner = value["grid"]
         for key in value:
@@ -182,11 +194,26 @@ def _shape(path: Path, value: Any) -> Iterator[Mistake]:
                 yield Mistake(
                     path, "a grid is a list, or {from: 1, to: 10, step: 1}, or {from: 1, to: 10, count: 4}"
                 )
+            elif not any(isinstance(inner[key], str) for key in ("from", "to")):  # sizes are known with the data
+                try:
+                    settle(value, Facts("", 2, 2, 2))
+                except ConfigError as error:
+                    yield Mistake(path, str(error))
         elif not isinstance(inner, list) or not inner:
             yield Mistake(path, "a grid is a list of values with at least one")
+        elif len(inner) > limits.GRID:
+            yield Mistake(path, f"more than {limits.GRID} values in one grid")
+        else:
+            for i, item in enumerate(inner):
+                yield from _shape((*path, "grid", i), item, labels)
     elif isinstance(value, Mapping):
+        if "median" in value:  # the unit of kernel widths
+            factors = list(literals(value["median"])) if not list(_shape(path, value["median"], labels)) else []
+            if len(value) > 1 or not all(is_number(factor) and factor > 0 for factor in factors):
+                yield Mistake(path, "{median: 1.5} takes a number above 0, and nothing beside it")
+                return
         for key, item in value.items():
-            yield from _shape((*path, key), item)
+            yield from _shape((*path, key), item, labels)
 
 
 def _outputs(tree: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -225,12 +252,19 @@ def _references(tree: Mapping[str, Any], labels: list[str], arms: list[str]) -> 
     for name, arm in ((tree.get("arms") or {}) if isinstance(tree.get("arms"), Mapping) else {}).items():
         if isinstance(arm, Mapping):
             yield from _unknown(("arms", name, "datasets"), arm.get("datasets"), labels, "data set")
-    for section in ("outputs", "claims"):
+    selection = tree.get("selection")
+    protocols = {"train_only"} if selection is None else set()
+    for item in selection if isinstance(selection, list) else []:
+        protocols |= {str(item.get("name", next(iter(item), "")))} if isinstance(item, Mapping) else {str(item)}
+    cv = tree.get("cv")
+    yield from _unknown(("cv", "metric"), cv.get("metric") if isinstance(cv, Mapping) else None, metrics, "metric")
+    for section in ("outputs", "claims", "published"):
         entries = tree.get(section)
         for i, entry in enumerate(entries if isinstance(entries, list) else []):
             if not isinstance(entry, Mapping):
                 continue
             path: Path = (section, i)
+            yield from _unknown((*path, "selection"), entry.get("selection"), protocols, "protocol")
             yield from _unknown((*path, "dataset"), entry.get("dataset"), labels, "data set")
             yield from _unknown((*path, "metric"), entry.get("metric"), metrics, "metric")
             yield from _unknown((*path, "second"), entry.get("second"), metrics, "metric")
