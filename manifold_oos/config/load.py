@@ -91,7 +91,10 @@ def validate(tree: Tree, name: str = "experiment", path: Path | None = None) -> 
         for item in error.errors(include_url=False, include_context=False):
             location = _real(item["loc"])
             found.append((location, _words(item, location)))
-    found += check(long)
+    named = check(long)
+    if any(mistake.path[0] == "readings" for mistake in named):  # which say where; the model knows only that
+        found = [(location, words) for location, words in found if location]
+    found += named
     if found or experiment is None:
         raise ConfigError(all_lines(tree, found))
     return experiment.named(name, path, tree)

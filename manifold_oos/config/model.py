@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, model_validator
+from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, ValidationError, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from manifold_oos.config import limits
@@ -310,7 +310,10 @@ class Experiment(Strict):
         """The name of an arm under a reading: that of an arm which is the same, or of a new one."""
         changed = self.readings[reading]
         only = None if changed.datasets is None else changed.datasets.values()
-        arm = self.arms[base].under(reading, changed.set, only)
+        try:
+            arm = self.arms[base].under(reading, changed.set, only)
+        except ValidationError as error:
+            raise ValueError(f"readings.{reading}: {base}: {error.errors()[0]['msg']}") from error
         same = next((name for name, other in self.arms.items() if other.covers(arm)), None)
         if same is None:
             same = f"{base} [{reading}]"

@@ -4,11 +4,12 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from manifold_oos import registry
 from manifold_oos.config import limits
-from manifold_oos.config.model import STAGES
+from manifold_oos.config.model import STAGES, Arm
 from manifold_oos.config.values import (
     OPEN_KEYS,
     RANGE_KEYS,
@@ -112,13 +113,19 @@ def _patches(
     yield from _unknown((*path, "datasets"), changes.get("datasets"), labels, "data set")
     measured = mapped(reading.get("arms"))
     for name in measured.values() if isinstance(measured, Mapping) else []:
-        arm = arms.get(name)
+        arm = arms.get(str(name))
         if not isinstance(arm, Mapping):
             continue
         missing = [key for key in changes if "." in str(key) and arm.get(str(key).split(".")[0]) is None]
         if missing:
             yield Mistake((*path, missing[0]), f"{name} has no {str(missing[0]).split('.')[0]} to change")
             continue
+        try:
+            Arm.model_validate(patched(arm, changes))
+        except ValidationError as error:
+            message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            yield Mistake(path, f"{name}: {message}")
+            return
         before = {mistake.message for mistake in _arm((), arm, labels)}
         for mistake in _arm((), patched(arm, changes), labels):
             if mistake.message not in before:
@@ -159,6 +166,9 @@ def _parameters(
             yield from _method((*path, key), key, value, {}, labels)
             continue
         shape = list(_shape((*path, key), value, labels))
+        for literal in literals(value) if key.endswith("sigma") and not shape else ():
+            if isinstance(literal, Mapping) and "median" not in literal:
+                shape.append(Mistake((*path, key), "a width in other units is {median: 1.5}, in median distances"))
         yield from shape
         if shape or key not in constraints:
             continue

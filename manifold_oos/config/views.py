@@ -119,7 +119,8 @@ class PublishedNumber(NamedTuple):
 
 def mapped(value: Any) -> Any:
     """A name, or a list of names, stands for each name mapped to itself."""
-    return {name: name for name in listed(value)} if isinstance(value, str | list) else value
+    names = listed(value)
+    return {name: name for name in names} if names and all(isinstance(name, str) for name in names) else value
 
 
 Mapped = Annotated[dict[str, str], BeforeValidator(mapped)]

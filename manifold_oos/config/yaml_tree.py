@@ -130,7 +130,7 @@ class _Files:
 
     def found(self, path: Path, name: Any, place: Place | None) -> Path:
         """The file that an include names."""
-        if not isinstance(name, str) or "\0" in name:
+        if not isinstance(name, str) or "\0" in name or len(name) > 2 * limits.NAME:
             raise ConfigError(f"{place}: include: a file name or a list of them, not {shortened(name)}")
         other = path.parent / name
         self.count += 1

@@ -70,13 +70,9 @@ def _split(home: Path, split: Split, label: str, facts: DataFacts) -> Iterator[M
             has = f"class {class_name} of {label} has {facts.class_counts[least]} points"
             yield Mistake(path, f"{size:g} known points per class, and {has}")
         elif split.kind != "draws":
-            known = _known(split, size, facts)
-            if (
-                not 0 < known < n
-                or (split.kind == "n_train" and size >= n)
-                or (split.kind == "first" and size >= n)
-            ):
-                yield Mistake(path, f"{size:g} leaves no known or no new ones of the {n} points of {label}")
+            known = size if split.kind in ("n_train", "first") else _known(split, size, facts)
+            if not 1 < known < n:
+                yield Mistake(path, f"{size:g} leaves less than two known or no new points of the {n} of {label}")
 
 
 def _known(split: Split, size: float, facts: DataFacts) -> int:
