@@ -14,8 +14,11 @@ def plain_config(experiment: Experiment) -> dict[str, Any]:
     plain: dict[str, Any] = _plain(experiment)
     plain["arms"] = _plain(experiment.shown)
     for name, reading in experiment.readings.items():
-        plain["readings"][name]["arms"] = reading.written
-    for data, written in zip(experiment.datasets, plain["datasets"], strict=True):
+        plain["readings"][name] |= reading.written
+        if reading.written["datasets"] is None:
+            del plain["readings"][name]["datasets"]
+    plain["datasets"] = [_plain(data) for data in experiment.written_datasets]
+    for data, written in zip(experiment.written_datasets, plain["datasets"], strict=True):
         if data.split is not None:
             written["split"] = _plain(experiment.split_of(data))
     return plain

@@ -159,6 +159,13 @@ class Data(_Open):
     stand_in: str | None = None
     options: dict[str, Any] = {}
 
+    _reading: str = PrivateAttr(default="")
+
+    @property
+    def reading(self) -> str:
+        """The reading that the data set is derived for, "" for one of the config itself."""
+        return self._reading
+
     @model_validator(mode="before")
     @classmethod
     def _shorthand(cls, value: Any) -> Any:
@@ -302,16 +309,36 @@ class Experiment(Strict):
             unknown = [arm for arm in reading.arms.values() if arm not in self.arms]
             if unknown:
                 raise ValueError(f"readings.{name}: no arm {unknown[0]}")
-            if reading.set:
-                reading.measure({arm: self._derive(name, base) for arm, base in reading.arms.items()})
+            if reading.changes(data=True):
+                pairs = reading.datasets or {label: label for label in labels}
+                reading.measure("datasets", {here: self._derive_data(name, there) for here, there in pairs.items()})
+            if reading.changes(data=False):
+                arms = {arm: self._derive(name, base) for arm, base in reading.arms.items()}
+                reading.measure("arms", arms)
         return self
+
+    def _derive_data(self, reading: str, label: str) -> str:
+        """The label of a data set under a reading, which runs the arms of such readings alone."""
+        base = next((data for data in self.datasets if data.label == label), None)
+        if base is None:
+            raise ValueError(f"readings.{reading}: no data set {label}")
+        plain: dict[str, Any] = {"name": base.name, "stand_in": base.stand_in, **base.options}
+        plain["split"] = base.split.model_dump(exclude_unset=True) if base.split else None
+        changed = patched(plain, self.readings[reading].changes(data=True)) | {"label": f"{label} [{reading}]"}
+        try:
+            data = Data.model_validate(changed)
+        except ValidationError as error:
+            raise ValueError(f"readings.{reading}: {label}: {error.errors()[0]['msg']}") from error
+        data._reading = reading
+        self.datasets.append(data)
+        return data.label
 
     def _derive(self, reading: str, base: str) -> str:
         """The name of an arm under a reading: that of an arm which is the same, or of a new one."""
         changed = self.readings[reading]
         only = None if changed.datasets is None else changed.datasets.values()
         try:
-            arm = self.arms[base].under(reading, changed.set, only)
+            arm = self.arms[base].under(reading, changed.changes(data=False), only)
         except ValidationError as error:
             raise ValueError(f"readings.{reading}: {base}: {error.errors()[0]['msg']}") from error
         same = next((name for name, other in self.arms.items() if other.covers(arm)), None)
@@ -319,6 +346,10 @@ class Experiment(Strict):
             same = f"{base} [{reading}]"
             self.arms[same] = arm
         return same
+
+    def place_of(self, data: Data) -> Key:
+        """The path of what a data set was made from."""
+        return ("readings", data.reading, "set") if data.reading else ("datasets", self.datasets.index(data))
 
     @property
     def name(self) -> str:
@@ -345,12 +376,21 @@ class Experiment(Strict):
 
     def arms_of(self, data: Data) -> dict[str, Arm]:
         """The arms that are run on a data set."""
+        if data.reading:
+            pairs = [(reading.datasets or {}, reading.arms) for reading in self.readings.values()]
+            wanted = {arm for sets, arms in pairs if data.label in sets.values() for arm in arms.values()}
+            return {name: arm for name, arm in self.arms.items() if name in wanted}
         return {name: arm for name, arm in self.arms.items() if arm.datasets is None or data.label in arm.datasets}
 
     @property
     def shown(self) -> dict[str, Arm]:
         """The arms of tables, figures and claims: all but those measured for readings."""
         return {name: arm for name, arm in self.arms.items() if not arm.reading}
+
+    @property
+    def written_datasets(self) -> list[Data]:
+        """The data sets of the config itself, without those that readings derive."""
+        return [data for data in self.datasets if not data.reading]
 
     @property
     def beside(self) -> set[str]:

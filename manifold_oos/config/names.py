@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from manifold_oos import registry
 from manifold_oos.config import limits
-from manifold_oos.config.model import STAGES, Arm
+from manifold_oos.config.model import STAGES, Arm, Data
 from manifold_oos.config.values import (
     OPEN_KEYS,
     RANGE_KEYS,
@@ -47,7 +47,7 @@ def check(tree: Mapping[str, Any]) -> list[Mistake]:
     readings = tree.get("readings")
     for name, reading in (readings if isinstance(readings, Mapping) else {}).items():
         if isinstance(reading, Mapping) and isinstance(reading.get("set"), Mapping):
-            found += _patches(("readings", name, "set"), reading, arms or {}, labels)
+            found += _patches(("readings", name, "set"), reading, tree, labels)
     return [*found, *_outputs(tree), *_references(tree, labels, [str(name) for name in arms or {}])]
 
 
@@ -63,26 +63,28 @@ def _labels(tree: Mapping[str, Any]) -> Iterator[str]:
 def _datasets(tree: Mapping[str, Any]) -> Iterator[Mistake]:
     datasets = tree.get("datasets")
     for i, item in enumerate(datasets if isinstance(datasets, list) else []):
-        whole = item if isinstance(item, Mapping) else {"name": item}
-        path: Path = ("datasets", i)
-        name = whole.get("name")
-        if not isinstance(name, str):
-            continue
-        try:
-            loader = find_dataset(name)
-        except ConfigError as error:
-            yield Mistake((*path, "name"), str(error))
-            continue
-        options = {key: value for key, value in whole.items() if key not in ("name", "label", "split", "stand_in")}
-        known = loader.defaults() or options  # nothing is known of a class that is not imported
-        for key in options:
-            if key not in known:
-                hint = nearest(key, [*known, "label", "split", "stand_in"])
-                yield Mistake((*path, key), f"no such option of {name}; {hint} (moos describe {name})")
-        try:
-            loader.check({key: value for key, value in options.items() if key in known})
-        except ConfigError as error:
-            yield Mistake(path, str(error))
+        yield from _data(("datasets", i), item if isinstance(item, Mapping) else {"name": item})
+
+
+def _data(path: Path, whole: Mapping[str, Any]) -> Iterator[Mistake]:
+    name = whole.get("name")
+    if not isinstance(name, str):
+        return
+    try:
+        loader = find_dataset(name)
+    except ConfigError as error:
+        yield Mistake((*path, "name"), str(error))
+        return
+    options = {key: value for key, value in whole.items() if key not in ("name", "label", "split", "stand_in")}
+    known = loader.defaults() or options  # nothing is known of a class that is not imported
+    for key in options:
+        if key not in known:
+            hint = nearest(key, [*known, "label", "split", "stand_in"])
+            yield Mistake((*path, key), f"no such option of {name}; {hint} (moos describe {name})")
+    try:
+        loader.check({key: value for key, value in options.items() if key in known})
+    except ConfigError as error:
+        yield Mistake(path, str(error))
 
 
 def _arm(path: Path, arm: Mapping[str, Any], labels: list[str]) -> Iterator[Mistake]:
@@ -102,14 +104,28 @@ def _arm(path: Path, arm: Mapping[str, Any], labels: list[str]) -> Iterator[Mist
 
 
 def _patches(
-    path: Path, reading: Mapping[str, Any], arms: Mapping[str, Any], labels: list[str]
+    path: Path, reading: Mapping[str, Any], tree: Mapping[str, Any], labels: list[str]
 ) -> Iterator[Mistake]:
-    """What is wrong with the arms that a reading changes and is not with the arms as they were."""
-    changes = reading["set"]
-    for key in changes:
-        if str(key).split(".")[0] not in (*STAGES, "datasets"):
-            yield Mistake((*path, key), f"changes {', '.join(STAGES)} (or stage.parameter) or datasets of an arm")
+    """What is wrong with what a reading changes, and was not before."""
+    arms = tree["arms"] if isinstance(tree.get("arms"), Mapping) else {}
+    for key in reading["set"]:
+        if str(key).split(".")[0] not in (*STAGES, "datasets") and not str(key).startswith("dataset."):
+            what = f"{', '.join(STAGES)} (or stage.parameter) or datasets of an arm, or dataset.OPTION"
+            yield Mistake((*path, key), f"a reading changes {what}")
             return
+    of_data = {key: value for key, value in reading["set"].items() if str(key).startswith("dataset.")}
+    changes = {key: value for key, value in reading["set"].items() if key not in of_data}
+    for item in listed(tree.get("datasets")) if of_data else []:
+        whole = item if isinstance(item, Mapping) else {"name": item}
+        options = {str(key).removeprefix("dataset."): value for key, value in of_data.items()}
+        before = {mistake.message for mistake in _data((), whole)}
+        wrong = [mistake for mistake in _data((), patched(whole, options)) if mistake.message not in before]
+        wrong += _invalid(Data, patched(whole, options))
+        for mistake in wrong[:1]:
+            yield Mistake((*path, *(f"dataset.{key}" for key in mistake.path)), mistake.message)
+            return
+    if not changes:
+        return
     yield from _unknown((*path, "datasets"), changes.get("datasets"), labels, "data set")
     measured = mapped(reading.get("arms"))
     for name in measured.values() if isinstance(measured, Mapping) else []:
@@ -120,11 +136,8 @@ def _patches(
         if missing:
             yield Mistake((*path, missing[0]), f"{name} has no {str(missing[0]).split('.')[0]} to change")
             continue
-        try:
-            Arm.model_validate(patched(arm, changes))
-        except ValidationError as error:
-            message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-            yield Mistake(path, f"{name}: {message}")
+        for mistake in _invalid(Arm, patched(arm, changes)):
+            yield Mistake(path, f"{name}: {mistake.message}")
             return
         before = {mistake.message for mistake in _arm((), arm, labels)}
         for mistake in _arm((), patched(arm, changes), labels):
@@ -133,6 +146,14 @@ def _patches(
                 key = next((key for key in changes if where.startswith(str(key))), next(iter(changes)))
                 yield Mistake((*path, key), f"{name}: {mistake.message}")
                 return
+
+
+def _invalid(model: type[BaseModel], plain: Mapping[str, Any]) -> list[Mistake]:
+    try:
+        model.model_validate(plain)
+    except ValidationError as error:
+        return [Mistake((), str(error.errors()[0]["msg"]).removeprefix("Value error, "))]
+    return []
 
 
 def _method(path: Path, stage: str, given: Any, classes: dict[str, type], labels: list[str]) -> Iterator[Mistake]:

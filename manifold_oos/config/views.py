@@ -134,7 +134,8 @@ class Reading(Strict):
         min_length=1, description="arm with a printed number: the arm measured in its place, or patched by `set`"
     )
     set: dict[str, Any] = Field(
-        default={}, description="what is changed in the arms, such as embedding.graph: l1; null takes a stage away"
+        default={},
+        description="what is changed: embedding.graph: l1 (null takes a stage away), or dataset.size: [17, 20]",
     )
     datasets: Mapped | None = Field(default=None, description="data set: the one measured in its place")
     metric: str | None = None
@@ -142,16 +143,22 @@ class Reading(Strict):
         default={}, description="values of open parameters, such as n_components: n_train-1"
     )
 
-    _patched: dict[str, str] = PrivateAttr(default={})
+    _written: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @property
-    def written(self) -> dict[str, str]:
-        """The arms as the config has them, before patches gave them names of their own."""
-        return self._patched or self.arms
+    def written(self) -> dict[str, Any]:
+        """Arms and data sets as the config has them, before patches gave them names of their own."""
+        return {"arms": self.arms, "datasets": self.datasets} | self._written
 
-    def measure(self, names: dict[str, str]) -> None:
-        """Take the names of patched arms."""
-        self._patched, self.arms = self.arms, names
+    def changes(self, data: bool) -> dict[str, Any]:
+        """What is changed in data sets, or in arms."""
+        mine = {key: value for key, value in self.set.items() if key.startswith("dataset.") == data}
+        return {key.removeprefix("dataset."): value for key, value in mine.items()}
+
+    def measure(self, key: str, names: dict[str, str]) -> None:
+        """Take the names of patched arms or data sets."""
+        self._written[key] = getattr(self, key)
+        setattr(self, key, names)
 
 
 def patched(arm: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,10 +19,10 @@ def check(experiment: Experiment, facts: Mapping[str, DataFacts]) -> list[Mistak
     """Every mistake that the data sets at hand show, the first one for each key."""
     found: dict[Path, Mistake] = {}
     lines = 0
-    for i, data in enumerate(experiment.datasets):
+    for data in experiment.datasets:
         split = experiment.split_of(data)
         own = data.split.model_fields_set if data.split else set()
-        home: Path = ("datasets", i, "split") if split.kind in own else ("split",)
+        home: Path = (*experiment.place_of(data), "split") if split.kind in own else ("split",)
         mistakes = list(_drawn(home, split, data))
         arms = experiment.arms_of(data)
         protocols = [len(experiment.selection) if _has_grid(arm) else 1 for arm in arms.values()]

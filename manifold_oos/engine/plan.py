@@ -121,7 +121,7 @@ def make_plan(
 ) -> Plan:
     """Plan an experiment."""
     refs, facts, absent = {}, {}, {}
-    for i, data in enumerate(experiment.datasets):
+    for data in experiment.datasets:
         loader = datasets.find(data.name)
         own = issubclass(loader, registry.Opaque)
         options = _stored_options(data, known or {}) if own else loader.check(data.options)
@@ -132,7 +132,7 @@ def make_plan(
             facts[data.label] = fact or DataFacts.of(ref.load())
         except MoosError as error:
             if isinstance(error, ConfigError) or not (skip_missing or own or known is not None):
-                raise type(error)(experiment.mistakes([(("datasets", i), str(error))])) from error
+                raise type(error)(experiment.mistakes([(experiment.place_of(data), str(error))])) from error
             absent[data.label] = str(error)
     impossible = check(experiment, facts)
     if impossible:

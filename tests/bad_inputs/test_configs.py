@@ -289,6 +289,11 @@ BROKEN = {
     "patch with a wrong value": more("readings: {r: {text: a, arms: RBF, set: {embedding.n_components: -3}}}"),
     "patch that takes the arm away": more("readings: {r: {text: a, arms: NN, set: {classifier: null}}}"),
     "patch too large for the split": more("readings: {r: {text: a, arms: RBF, set: {embedding.n_components: 77}}}"),
+    "patch of an unknown option": more("readings: {r: {text: a, arms: NN, set: {dataset.sise: 3}}}"),
+    "patch of an option out of range": more("readings: {r: {text: a, arms: NN, set: {dataset.per_class: 0}}}"),
+    "patch of a split": more("readings: {r: {text: a, arms: NN, set: {dataset.split.repetitions: 0}}}"),
+    "patch to too many classes": more("readings: {r: {text: a, arms: NN, set: {dataset.classes: 99}}}"),
+    "patch to too many known": more("readings: {r: {text: a, arms: NN, set: {dataset.split.train_per_class: 99}}}"),
     "patch to an unknown data set": more("readings: {r: {text: a, arms: NN, set: {datasets: nope}}}"),
 }  # fmt: skip
 LINES = {

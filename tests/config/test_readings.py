@@ -104,3 +104,35 @@ def test_derived_arms_explain_numbers_and_stand_in_no_table():
 def test_a_patch_that_breaks_an_arm_says_which():
     with pytest.raises(ValueError, match=r"readings\.none: NN: .*an arm needs an embedding, a classifier, or both"):
         experiment_with({"none": {"text": "", "arms": "NN", "set": {"classifier": None}}})
+
+
+def test_a_patch_of_the_data_derives_a_data_set_for_its_arms_alone():
+    readings = {
+        "small": {"text": "t", "arms": ["RBF", "NN"], "set": {"dataset.per_class": 20, "dataset.split.seed": 3}},
+        "small, wide": {
+            "text": "t",
+            "arms": "RBF",
+            "set": {"dataset.per_class": 20, "extender.sigma": 2.0},
+        },
+    }
+    experiment = experiment_with(readings)
+    assert [data.label for data in experiment.datasets] == ["digits", "digits [small]", "digits [small, wide]"]
+    derived = experiment.datasets[1]
+    assert derived.options == {"per_class": 20}
+    split = experiment.split_of(derived)
+    assert (split.sizes, split.seed) == ([5, 10], 3)
+    assert experiment.readings["small"].datasets == {"digits": "digits [small]"}
+    assert list(experiment.arms_of(derived)) == ["RBF", "NN"]
+    assert list(experiment.arms_of(experiment.datasets[2])) == ["RBF [small, wide]"]
+    assert list(experiment.arms_of(experiment.datasets[0])) == list(ARMS)
+    assert [data.label for data in experiment.views_of()] == ["digits"]
+    plain = plain_config(experiment)
+    assert [data["name"] for data in plain["datasets"]] == ["digits"]
+    assert (
+        plain["readings"]["small"]["arms"] == {"RBF": "RBF", "NN": "NN"}
+        and "datasets" not in plain["readings"]["small"]
+    )
+    assert [data.label for data in Experiment.model_validate(plain).datasets][1:] == [
+        "digits [small]",
+        "digits [small, wide]",
+    ]
