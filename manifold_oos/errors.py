@@ -29,3 +29,15 @@ def nearest(word: object, known: Iterable[object]) -> str:
     if near:
         return "did you mean " + " or ".join(f'"{name}"' for name in near) + "?"
     return f"known: {', '.join(names)}" if names else "there are none"
+
+
+def shortened(value: object, most: int = 60) -> str:
+    """A value as an error repeats it: in quotes where it is text, and never longer than a line.
+
+    Examples
+    --------
+    >>> shortened("a" * 100, most=5)
+    "'aaaa…"
+    """
+    text = repr(value) if not isinstance(value, str) else repr(value[: most + 1])
+    return text if len(text) <= most else text[:most] + "…"

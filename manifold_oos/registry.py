@@ -5,20 +5,73 @@ that lives elsewhere is named ``package.module:Class``.
 """
 
 import importlib
+import importlib.util
 import inspect
+import os
 import pkgutil
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.base import clone
 
-from manifold_oos.errors import ConfigError, nearest
+from manifold_oos.errors import ConfigError, DataError, nearest
 
 #: The folder of each stage of an arm, which is also the word of ``moos list``.
 KINDS = {"embedding": "embeddings", "extender": "extenders", "classifier": "classifiers"}
+#: How a class of one's own is written in a config.
+OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+#: Whether classes of one's own are imported: all of them, those of packages listed in MOOS_TRUST, or none.
+Trust = Literal["all", "listed", "none"]
+_trust: ContextVar[Trust] = ContextVar("trust", default="all")
+
+
+@contextmanager
+def trusting(trust: Trust) -> Iterator[None]:
+    """Say whose code is run: ``package.module:Class`` of a config is imported, refused, or an :class:`Opaque`."""
+    token = _trust.set(trust)
+    try:
+        yield
+    finally:
+        _trust.reset(token)
+
+
+def trust_in(config: Path, trusted: bool = False) -> Trust:
+    """What a run may import for a config: everything if it lies in the current folder or the person says so."""
+    return "all" if trusted or config.resolve().is_relative_to(Path.cwd()) else "listed"
+
+
+class Opaque:
+    """Stands for a class of one's own where it is not imported: nothing is known of it but its name."""
+
+    note = ""
+
+    @classmethod
+    def supports(cls, embedding: Any) -> bool:
+        """Whether it extends an embedding: shown when it runs."""
+        return True
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Options are not known."""
+        return {}
+
+    @classmethod
+    def check(cls, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Options as they are given."""
+        return dict(options)
+
+    def __init__(self, **_: Any) -> None:
+        raise DataError(f"{type(self).__module__}:{type(self).__name__}: only moos run and moos embed import it")
+
+    def transform(self, X: Any) -> Any:
+        """A map for new points: shown when it runs."""
 
 
 @cache
@@ -66,7 +119,7 @@ def find(kind: str, name: str) -> type:
         The class.
     """
     if ":" in name:
-        return import_class(name)
+        return _own_class(kind, name)
     classes = available(kind)
     if name not in classes:
         raise ConfigError(f"{name}: no such name among the {kind}; {nearest(name, classes)} (moos list {kind})")
@@ -117,27 +170,56 @@ def build(kind: str, method: Any) -> Any:
         raise ConfigError(f"{method['name']}: {error} (moos describe {method['name']})") from error
 
 
+def _own_class(kind: str, name: str) -> type:
+    trust = _trust.get()
+    module, _, class_name = name.partition(":")
+    listed = [prefix for prefix in os.environ.get("MOOS_TRUST", "").replace(",", " ").split() if prefix]
+    if OWN.fullmatch(name) and trust == "none":
+        return type(class_name, (Opaque,), {"__module__": module, "name": name})
+    if trust == "listed" and not any(f"{module}.".startswith(f"{prefix}.") for prefix in listed):
+        raise ConfigError(
+            f"{name}: code of a config from outside this folder; if you trust it, moos run --trust, or list "
+            f"{module.partition('.')[0]} in MOOS_TRUST"
+        )
+    cls = import_class(name)
+    needed = "read" if kind == "datasets" else "fit"
+    if not callable(getattr(cls, needed, None)):
+        raise ConfigError(f"{name}: has no {needed}, which every class of the {kind} has")
+    return cls
+
+
 def import_class(path: str) -> type:
-    """Import ``package.module:Class``, with the current folder importable as in ``python -m``.
-
-    Parameters
-    ----------
-    path : str
-        Module and class with a colon between.
-
-    Returns
-    -------
-    type
-        The class.
-    """
+    """Import ``package.module:Class``, with the current folder importable as in ``python -m``."""
+    if not OWN.fullmatch(path):
+        raise ConfigError(f"{path}: cannot be imported; write package.module:Class")
     module_name, _, class_name = path.partition(":")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
         member = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be imported ({error}); write package.module:Class") from error
+    except (Exception, SystemExit) as error:  # whatever a module of one's own does when it is imported
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ConfigError(f"{path}: cannot be imported ({reason}); write package.module:Class") from error
     if not inspect.isclass(member):
         raise ConfigError(f"{path}: not a class; write package.module:Class")
     return member
+
+
+def module_of(kind: str, name: str) -> str:
+    """The module that a name of a config stands for, known without importing a class of one's own."""
+    return name.partition(":")[0] if ":" in name else find(kind, name).__module__
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a module that may not have been imported; importing it, or a package around it, is not needed."""
+    search, spec = [str(Path.cwd()), *sys.path], None
+    parts = module.split(".")
+    for i in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: i + 1]), search)
+        if spec is None and i == 0:
+            spec = importlib.util.find_spec(parts[0])  # installed in editable form
+        if spec is None:
+            return None
+        search = list(spec.submodule_search_locations or [])
+    return Path(spec.origin) if spec and spec.origin else None

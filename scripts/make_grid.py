@@ -11,6 +11,7 @@ from manifold_oos.registry import available
 
 PATH = Path(__file__).parent.parent / "configs" / "grid" / "_arms.yaml"
 HEAD = """\
+# yaml-language-server: $schema=../schema.json
 # Written by scripts/make_grid.py: every embedding with every extender that supports it, joint methods also alone.
 # Parameters are the defaults of the methods. The dimension is one less than there are classes, and 6 for the local
 # alignments, which need more neighbours than dimensions; for the same reason GOM and CP take LLE's matrix.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from manifold_oos.registry import trust_in, trusting
+
 if TYPE_CHECKING:
     from manifold_oos.datasets.base import Dataset
 
@@ -153,8 +155,11 @@ def _yaml(value: Mapping[str, Any]) -> str:
 @click.option("--dataset", help="Data set of the config whose samples are known; without it the first.")
 @click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first.")
+@click.option("--trust", is_flag=True, help="Import package.module:Class of a config outside this folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the points as JSON, for programs.")
+@click.pass_context
 def embed(
+    ctx: click.Context,
     config: str,
     path: Path,
     out: Path | None,
@@ -162,6 +167,7 @@ def embed(
     dataset: str | None,
     overrides: tuple[str, ...],
     data_dir: Path | None,
+    trust: bool,
     as_json: bool,
 ) -> None:
     """Fit on all known data and give new points coordinates, label and confidence.
@@ -170,13 +176,14 @@ def embed(
     moos embed my.yaml --new new_images --out coords.csv
     """
     from manifold_oos.atomic import write_text
-    from manifold_oos.config.load import load_config
+    from manifold_oos.config.load import find_config, load_config
     from manifold_oos.engine.embed import embed_new, pick_arm
     from manifold_oos.errors import ConfigError
     from manifold_oos.reporting.write import csv_text
 
     if out is None and not as_json:
         raise ConfigError("give --out FILE for the coordinates, or --json to print them")
+    ctx.with_resource(trusting(trust_in(find_config(config), trust)))
     experiment = load_config(config, overrides)
     by_label = {data.label: data for data in experiment.datasets}
     if dataset is not None and dataset not in by_label:

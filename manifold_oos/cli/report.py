@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from manifold_oos.registry import trusting
+
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[CONFIG|RESULTS]...")
@@ -37,6 +39,7 @@ def report(
     from manifold_oos.reporting.report import write_index, write_report
     from manifold_oos.results.collect import locate
 
+    click.get_current_context().with_resource(trusting("none"))
     if root is not None:
         if targets or out:
             raise click.UsageError("--index takes all experiments of a results root: give it alone")

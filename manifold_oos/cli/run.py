@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from manifold_oos.registry import Trust, trust_in, trusting
+
 if TYPE_CHECKING:
     from manifold_oos.config.model import Experiment
     from manifold_oos.engine.runner import RunSummary
@@ -21,12 +23,13 @@ def common(command: Any) -> Any:
             "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config."
         ),
         click.option("--out", default="results", show_default=True, type=click.Path(), help="Results root."),
-        click.option("--workers", type=int, help="Processes; the default is the number of cores."),
+        click.option("--workers", type=click.IntRange(min=1), help="Processes; without it one per core."),
         click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler (tcp://host:port), or local."),
         click.option("--data-dir", type=click.Path(), help="Folder of the data sets to look in first."),
         click.option("--offline", is_flag=True, help="Never download."),
         click.option("--skip-missing", is_flag=True, help="Go on without data sets that cannot be had."),
         click.option("--fresh", is_flag=True, help="Archive what is there of this experiment, compute all of it."),
+        click.option("--trust", is_flag=True, help="Import package.module:Class of a config outside this folder."),
         click.option("--fail-fast", is_flag=True, help="Stop at the first trial that fails."),
         click.option("--dry-run", is_flag=True, help="Print trials, rows and time, run nothing."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs."),
@@ -55,14 +58,22 @@ def run(configs: tuple[str, ...], **options: Any) -> int:
     moos run configs/quickstart.yaml
     moos run configs/coil20_sosi.yaml --set split.repetitions=2 --workers 4
     """
-    from manifold_oos.config.load import load_config
+    overrides, trust = options.pop("overrides"), options.pop("trust")
+    loaded = [_load(path, overrides, trust, options["dry_run"]) for path in configs]
+    codes = []
+    for (experiment, mode), path in zip(loaded, configs, strict=True):
+        with trusting(mode):
+            codes.append(_one(experiment, f"moos run {path}", **options))
+    return max(codes)
 
-    overrides = options.pop("overrides")
-    experiments = [load_config(path, overrides) for path in configs]
-    return max(
-        _one(experiment, f"moos run {path}", **options)
-        for experiment, path in zip(experiments, configs, strict=True)
-    )
+
+def _load(path: str, overrides: tuple[str, ...], trust: bool, dry: bool) -> "tuple[Experiment, Trust]":
+    """A config, and whose code may be imported for it."""
+    from manifold_oos.config.load import find_config, load_config
+
+    mode: Trust = "none" if dry else trust_in(find_config(path), trust)
+    with trusting(mode):
+        return load_config(path, overrides), mode
 
 
 @click.command()
@@ -78,13 +89,15 @@ def sweep(config: str | None, param: str, values: str | None, range_: str | None
     moos sweep --param sigma
     moos sweep configs/coil20_sosi.yaml --param arms.SOSI.extender.stop_at --values 0.5,0.8,1
     """
-    from manifold_oos.config.load import load_config
     from manifold_oos.config.sweep import make_sweep, parse_values
 
     grid = parse_values(values, range_)
-    experiment = make_sweep(load_config(config or QUICKSTART, options.pop("overrides")), param, grid)
-    again = f"moos sweep {config or ''} --param {param}".replace("  ", " ")
-    return _one(experiment, again, keep_predictions=False, keep_embeddings=None, **options)
+    overrides, trust = options.pop("overrides"), options.pop("trust")
+    experiment, mode = _load(config or QUICKSTART, overrides, trust, options["dry_run"])
+    with trusting(mode):
+        again = f"moos sweep {config or ''} --param {param}".replace("  ", " ")
+        swept = make_sweep(experiment, param, grid)
+        return _one(swept, again, keep_predictions=False, keep_embeddings=None, **options)
 
 
 def _one(experiment: "Experiment", again: str, **options: Any) -> int:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from manifold_oos.registry import trusting
+
 if TYPE_CHECKING:
     from manifold_oos.regression import Checked
 
@@ -53,6 +55,7 @@ def table(
     from manifold_oos.reporting.write import print_results, write_tables
     from manifold_oos.results.collect import locate
 
+    click.get_current_context().with_resource(trusting("none"))
     found = [locate(target, out, overrides) for target in targets]
     cells = []
     for place in found:
@@ -98,6 +101,7 @@ def plot(
     from manifold_oos.reporting.write import write_figures
     from manifold_oos.results.collect import locate
 
+    click.get_current_context().with_resource(trusting("none"))
     found = [locate(target, out, overrides) for target in targets]
     files = []
     for place in found:
@@ -118,7 +122,7 @@ def plot(
 @click.option("--against", type=click.Path(path_type=Path), help="The reference to compare with.")
 @click.option("--skip-missing", is_flag=True, help="Leave data sets out that are not at hand.")
 @click.option("--out", type=click.Path(path_type=Path), help="Results root to compute in, kept.")
-@click.option("--workers", type=int, help="Processes; the default is the number of cores.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; the default is the number of cores.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 def check(
@@ -139,6 +143,8 @@ def check(
     from manifold_oos.errors import ConfigError
     from manifold_oos.regression import find_checks, run_check
 
+    if any(Path(target).is_dir() for target in targets):  # a folder may be someone else's
+        click.get_current_context().with_resource(trusting("listed"))
     checks = find_checks(targets, against)
     done = []
     for experiment, reference in checks:

@@ -12,7 +12,13 @@ from manifold_oos.config.model import Data, Experiment, Method
 def plain_config(experiment: Experiment) -> dict[str, Any]:
     """A config as one would write it, every default and include spelled out."""
     plain: dict[str, Any] = _plain(experiment)
-    for data, written in zip(experiment.datasets, plain["datasets"], strict=True):
+    plain["arms"] = _plain(experiment.shown)
+    for name, reading in experiment.readings.items():
+        plain["readings"][name] |= reading.written
+        if reading.written["datasets"] is None:
+            del plain["readings"][name]["datasets"]
+    plain["datasets"] = [_plain(data) for data in experiment.written_datasets]
+    for data, written in zip(experiment.written_datasets, plain["datasets"], strict=True):
         if data.split is not None:
             written["split"] = _plain(experiment.split_of(data))
     return plain

@@ -1,5 +1,6 @@
 """From a YAML file to a validated experiment, or to every mistake in it at once with file, line and key."""
 
+import re
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -7,11 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from manifold_oos.config import limits
 from manifold_oos.config.model import STAGES, Experiment, expand
 from manifold_oos.config.names import check
-from manifold_oos.config.yaml_tree import Key, Place, Tree, read_tree, set_values
-from manifold_oos.errors import ConfigError, nearest
+from manifold_oos.config.places import all_lines
+from manifold_oos.config.yaml_tree import Key, Tree, read_tree, set_values
+from manifold_oos.errors import ConfigError, nearest, shortened
 from manifold_oos.resources import shipped, shipped_configs
+
+#: What a results root has beside the folders of experiments.
+ROOT_FOLDERS = ("archive", "reference")
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Experiment:
@@ -38,6 +44,8 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Experiment:
 def find_config(path: str | Path) -> Path:
     """The file that a person means by a path."""
     path = Path(path)
+    if "\0" in str(path):
+        raise ConfigError(f"{str(path)!r}: no such config")
     if path.is_file():
         return path
     parts = path.parts[1:] if path.parts[:1] == ("configs",) else path.parts
@@ -59,65 +67,43 @@ def config_name(file: Path) -> str:
     >>> config_name(Path("configs/nsse/tables.yaml")), config_name(Path("mine.yaml"))
     ('nsse/tables', 'mine')
     """
-    parts = file.resolve().with_suffix("").parts
-    for folder in ("_configs", "configs"):
-        if folder in parts:
-            after = len(parts) - parts[::-1].index(folder)
-            return "/".join(parts[after:])
-    return file.stem
+    file = file.resolve()
+    parts = [*file.parent.parts, file.stem]
+    home = next((folder for folder in ("_configs", "configs") if folder in parts[:-1]), None)
+    parts = parts[len(parts) - parts[::-1].index(home) :] if home else parts[-1:]
+    parts = [re.sub(r"[^\w.,+=()-]+", "_", part) for part in parts]
+    taken = parts[0] in ROOT_FOLDERS or parts[0].startswith("store.sqlite")
+    if taken or any(part.strip(".") != part or len(part) > limits.NAME for part in parts):
+        raise ConfigError(
+            f"{file}: {'/'.join(parts)[:60]} cannot be a folder of results; give the file another name"
+        )
+    return "/".join(parts)
 
 
 def validate(tree: Tree, name: str = "experiment", path: Path | None = None) -> Experiment:
     """Validate values that were read before."""
     long = expand(tree.values)
-    lines: list[tuple[Place | None, str]] = []
+    found: list[tuple[Key, str]] = []
     experiment = None
     try:
         experiment = Experiment.model_validate(tree.values)
     except ValidationError as error:
         for item in error.errors(include_url=False, include_context=False):
             location = _real(item["loc"])
-            lines.append((_place(tree, location), f"{_dotted(tree, location)}{_words(item, location)}"))
-    for finding in check(long):
-        lines.append((_place(tree, finding.path), f"{_dotted(tree, finding.path)}{finding.message}"))
-    if lines or experiment is None:
-        order = sorted(lines, key=lambda line: (line[0].file, line[0].line) if line[0] else ("", 0))
-        texts = [f"{place}: {text}" if place else text for place, text in order]
-        raise ConfigError("\n".join(dict.fromkeys(texts)))
-    return experiment.named(name, path)
+            found.append((location, _words(item, location)))
+    named = check(long)
+    if any(mistake.path[0] == "readings" for mistake in named):  # which say where; the model knows only that
+        found = [(location, words) for location, words in found if location]
+    found += named
+    if found or experiment is None:
+        raise ConfigError(all_lines(tree, found))
+    return experiment.named(name, path, tree)
 
 
 def _real(location: Sequence[str | int]) -> Key:
     """A location without the marks that pydantic adds for gathered keys, unions and dictionary keys."""
     marks = ("parameters", "options", "[key]")
     return tuple(part for part in location if part not in marks and not str(part).startswith(("dict[", "list[")))
-
-
-def _place(tree: Tree, path: Key) -> Place | None:
-    return tree.place(_written(tree, path))
-
-
-def _written(tree: Tree, path: Key) -> Key:
-    """The path as the person wrote it, where the config is in a short form."""
-    values = tree.values
-    if path[:2] == ("datasets", 0) and "datasets" not in values and "dataset" in values:
-        return ("dataset", *path[2:])
-    if path[:1] == ("arms",) and "arms" not in values and any(stage in values for stage in STAGES):
-        return path[2:]
-    if path[:1] == ("published",) and isinstance(values.get("published"), Mapping):
-        rest = path[2:]
-        return (
-            "published",
-            *(rest[1:] if rest[:1] == ("values",) and "values" not in values["published"] else rest),
-        )
-    if path[:1] == ("selection",) and isinstance(values.get("selection"), Mapping | str):
-        return ("selection",)
-    return path
-
-
-def _dotted(tree: Tree, path: Key) -> str:
-    written = ".".join(map(str, _written(tree, path)))
-    return f"{written}: " if written else ""
 
 
 def _words(item: Mapping[str, Any], location: Key) -> str:
@@ -133,9 +119,8 @@ def _words(item: Mapping[str, Any], location: Key) -> str:
     if kind == "value_error":
         return str(item["msg"]).removeprefix("Value error, ")
     message = str(item["msg"]).removeprefix("Input should be ")
-    return (
-        f"must be {message}, not {value!r}" if str(item["msg"]).startswith("Input should be") else str(item["msg"])
-    )
+    whole = str(item["msg"])
+    return f"must be {message}, not {shortened(value)}" if whole.startswith("Input should be") else whole
 
 
 def _fields_at(path: Key) -> list[str]:

@@ -1,154 +1,34 @@
 """What a YAML file may say: every key with its default, as validated models."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetJsonSchemaHandler,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, ValidationError, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
+from manifold_oos.config import limits
+from manifold_oos.config.places import all_lines
+from manifold_oos.config.views import (
+    LIST,
+    Names,
+    Published,
+    Real,
+    Strict,
+    Whole,
+    listed,
+    patched,
+)
+from manifold_oos.config.views import Claim as Claim
+from manifold_oos.config.views import Output as Output
+from manifold_oos.config.views import PublishedNumber as PublishedNumber
+from manifold_oos.config.views import Reading as Reading
+from manifold_oos.config.yaml_tree import Key, Tree
 
-def listed(value: Any) -> Any:
-    """A single value is a list of one."""
-    return value if isinstance(value, list) or value is None else [value]
-
-
-Sizes = Annotated[list[Annotated[int, Field(ge=1)]], BeforeValidator(listed), Field(min_length=1)]
-Shares = Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(listed), Field(min_length=1)]
-Ratios = Annotated[list[Annotated[float, Field(gt=0)]], BeforeValidator(listed), Field(min_length=1)]
-Numbers = Annotated[list[float], BeforeValidator(listed)]
-Names = Annotated[list[str], BeforeValidator(listed)]
-
-
-class Strict(BaseModel):
-    """A model that refuses keys it does not know."""
-
-    model_config = ConfigDict(extra="forbid", validate_default=False)
-
-
-class Output(Strict):
-    """A table or a figure: a view of the rows."""
-
-    table: int | str | None = None
-    figure: int | str | None = None
-    kind: Literal["curve", "trace", "embedding", "function", "gallery", "ranks", "pareto"] | None = None
-    title: str = ""
-    dataset: Names | None = None
-    arms: Names | None = None
-    metric: Names | None = None
-    selection: str | None = None
-    size: Numbers | None = None
-    n_components: Annotated[list[int], BeforeValidator(listed)] | None = None
-    repetition: int | None = None
-    x: str | None = Field(default=None, description="size, n_components, step, or a parameter")
-    second: str | None = Field(default=None, description="a metric for a second axis")
-    rows: str | None = None
-    columns: int | str | None = Field(
-        default=None, description="of a table: size, dataset or a parameter; of panels of points: how many in a row"
-    )
-    values: list[Any] | None = None
-    log: bool = False
-    note: str = ""
-
-    @model_validator(mode="after")
-    def _table_or_figure(self) -> "Output":
-        if (self.table is None) == (self.figure is None):
-            raise ValueError("an output is either a table or a figure: give one of the two with its number or name")
-        if self.figure is not None and self.kind is None:
-            self.kind = "curve"
-        return self
-
-
-class Published(Strict):
-    """Numbers printed in a paper: metric, data set label, arm, size."""
-
-    source: str = ""
-    selection: str | None = None
-    values: dict[str, dict[str, dict[str, float | dict[float, float]]]]
-
-
-class PublishedNumber(NamedTuple):
-    """One printed number; ``size`` is None where the paper has one number for all sizes."""
-
-    source: str
-    metric: str
-    dataset: str
-    arm: str
-    size: float | None
-    value: float
-    selection: str | None
-
-
-def mapped(value: Any) -> Any:
-    """A name, or a list of names, stands for each name mapped to itself."""
-    return {name: name for name in listed(value)} if isinstance(value, str | list) else value
-
-
-Mapped = Annotated[dict[str, str], BeforeValidator(mapped)]
-
-
-class Reading(Strict):
-    """Another reading of what a paper leaves open, measured to see whether it gives the printed numbers."""
-
-    text: str
-    arms: Mapped = Field(min_length=1, description="arm with a printed number: the arm measured in its place")
-    datasets: Mapped | None = Field(default=None, description="data set: the one measured in its place")
-    metric: str | None = None
-    chosen: dict[str, Any] = Field(
-        default={}, description="values of open parameters, such as n_components: n_train-1"
-    )
-
-
-class Claim(Strict):
-    """What a paper says in words, as data: a comparison, a best arm, a trend, or the place of an optimum."""
-
-    source: str
-    text: str = ""
-    metric: str | None = None
-    dataset: Names | None = None
-    selection: str | None = None
-    arm: str | None = None
-    at: Numbers | None = Field(default=None, description="only these sizes")
-    over: Literal["every", "most", "mean", "share"] = "every"
-    share: float | None = Field(default=None, gt=0, le=1)
-    left: Names | None = None
-    op: Literal["<", "<=", ">", ">="] | None = None
-    right: Annotated[list[str | float], BeforeValidator(listed)] | None = None
-    best: str | None = None
-    among: Names | None = None
-    monotone: Literal["falling", "rising"] | None = None
-    along: str | None = Field(default=None, description="step, size, n_components, or a parameter")
-    argbest: str | None = None
-    value: float | str | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> "Claim":
-        forms = [form for form in ("left", "best", "monotone", "argbest") if getattr(self, form) is not None]
-        if len(forms) != 1:
-            raise ValueError(
-                "a claim has one of left (with op and right), best, monotone (along), argbest (op, value)"
-            )
-        needs = {"left": ("op", "right"), "best": (), "monotone": ("along",), "argbest": ("op", "value")}[forms[0]]
-        missing = [key for key in needs if getattr(self, key) is None]
-        if missing:
-            raise ValueError(f"{forms[0]} needs {' and '.join(missing)}")
-        if (self.over == "share") != (self.share is not None):
-            raise ValueError("over: share and share: 0.8 belong together")
-        return self
-
-    @property
-    def form(self) -> str:
-        """``left``, ``best``, ``monotone`` or ``argbest``."""
-        return next(form for form in ("left", "best", "monotone", "argbest") if getattr(self, form) is not None)
-
+Sizes = Annotated[list[Annotated[Whole, Field(ge=1, le=limits.POINTS)]], *LIST]
+Shares = Annotated[list[Annotated[Real, Field(gt=0, lt=1)]], *LIST]
+Ratios = Annotated[list[Annotated[Real, Field(gt=0)]], *LIST]
+Repeats = Annotated[Whole, Field(ge=1, le=limits.REPETITIONS)]
 
 PROTOCOLS = ("train_only", "paper", "best")
 #: The selection of an arm without a grid: it belongs to every protocol.
@@ -198,8 +78,8 @@ class Method(_Open):
 class HalfSpace(Strict):
     """Known are the points on one side of a quantile of a true parameter."""
 
-    parameter: int | str = 0
-    quantile: Annotated[list[Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(listed)] = [0.5]
+    parameter: Whole | str = 0
+    quantile: Shares = [0.5]
     known: Literal["below", "above"] = "below"
 
 
@@ -207,7 +87,7 @@ class Draws(Strict):
     """Known and new points are two independent draws of a generated set."""
 
     train: Sizes
-    test: int = Field(ge=1)
+    test: Annotated[Whole, Field(ge=1, le=limits.POINTS)]
 
 
 class Split(Strict):
@@ -220,7 +100,7 @@ class Split(Strict):
     )
     n_train: Sizes | None = None
     half_space: HalfSpace | None = None
-    alternate: Annotated[int, Field(ge=2)] | None = Field(
+    alternate: Annotated[Whole, Field(ge=2)] | None = Field(
         default=None, description="every so-many-th point is known"
     )
     first: Sizes | None = Field(
@@ -228,9 +108,11 @@ class Split(Strict):
     )
     draws: Draws | None = None
     stratified: bool = True
-    n_test: int | None = Field(default=None, ge=1, description="take only so many of the new points, at random")
-    repetitions: int = Field(default=5, ge=1)
-    seed: int = Field(default=0, ge=0)
+    n_test: Whole | None = Field(
+        default=None, ge=1, le=limits.POINTS, description="take only so many of the new points, at random"
+    )
+    repetitions: Repeats = 5
+    seed: Whole = Field(default=0, ge=0, lt=2**63)
     redraw: bool = Field(default=False, description="a generated set is drawn anew for each repetition")
 
     @model_validator(mode="after")
@@ -281,6 +163,13 @@ class Data(_Open):
     stand_in: str | None = None
     options: dict[str, Any] = {}
 
+    _reading: str = PrivateAttr(default="")
+
+    @property
+    def reading(self) -> str:
+        """The reading that the data set is derived for, "" for one of the config itself."""
+        return self._reading
+
     @model_validator(mode="before")
     @classmethod
     def _shorthand(cls, value: Any) -> Any:
@@ -302,6 +191,13 @@ class Arm(Strict):
     datasets: Names | None = Field(default=None, description="labels of the only data sets that the arm is run on")
     note: str = ""
 
+    _reading: str = PrivateAttr(default="")
+
+    @property
+    def reading(self) -> str:
+        """The reading that the arm is measured for, "" for an arm of the config itself."""
+        return self._reading
+
     @model_validator(mode="after")
     def _something(self) -> "Arm":
         if self.extender is not None and self.embedding is None:
@@ -316,13 +212,28 @@ class Arm(Strict):
         """The stages that the arm has, in order."""
         return {stage: method for stage in STAGES if (method := getattr(self, stage)) is not None}
 
+    def under(self, reading: str, changes: Mapping[str, Any], only: Collection[str] | None) -> "Arm":
+        """The arm as a reading has it, on some data sets only."""
+        plain: dict[str, Any] = {
+            stage: {"name": method.name, **method.parameters} for stage, method in self.methods().items()
+        }
+        plain |= {"batch": self.batch, "datasets": self.datasets if only is None else sorted(only)}
+        arm = Arm.model_validate(patched(plain, changes))
+        arm._reading = reading
+        return arm
+
+    def covers(self, other: "Arm") -> bool:
+        """Whether another arm is this one, on some of its data sets."""
+        same = self.methods() == other.methods() and self.batch == other.batch
+        return same and (self.datasets is None or set(other.datasets or [""]) <= set(self.datasets))
+
 
 class CrossValidation(Strict):
     """How parameters are chosen on the training set: its validation part plays the new points."""
 
     scheme: Literal["halves", "kfold"] = "halves"
-    repeats: int = Field(default=5, ge=1)
-    folds: int = Field(default=5, ge=2)
+    repeats: Repeats = 5
+    folds: Whole = Field(default=5, ge=2, le=limits.REPETITIONS)
     per: Literal["split", "experiment"] = "split"
     order: Literal["sequential", "joint"] = "sequential"
     metric: str | None = None
@@ -374,7 +285,7 @@ class Experiment(Strict):
     arms: dict[str, Arm] = Field(min_length=1)
     selection: list[Protocol] = [Protocol(name="train_only")]
     cv: CrossValidation = CrossValidation()
-    metrics: Names = Field(default=[], validate_default=True)
+    metrics: Names = []
     outputs: list[Output] = []
     published: list[Published] = []
     readings: dict[str, Reading] = {}
@@ -382,6 +293,7 @@ class Experiment(Strict):
 
     _name: str = PrivateAttr(default="experiment")
     _path: Path | None = PrivateAttr(default=None)
+    _tree: Tree | None = PrivateAttr(default=None)
 
     @model_validator(mode="before")
     @classmethod
@@ -397,7 +309,51 @@ class Experiment(Strict):
         if not self.metrics:
             labelled = any(arm.classifier for arm in self.arms.values())
             self.metrics = ["misclassification_rate" if labelled else "embedding_error"]
+        for name, reading in self.readings.items():
+            unknown = [arm for arm in reading.arms.values() if arm not in self.arms]
+            if unknown:
+                raise ValueError(f"readings.{name}: no arm {unknown[0]}")
+            if reading.changes(data=True):
+                pairs = reading.datasets or {label: label for label in labels}
+                reading.measure("datasets", {here: self._derive_data(name, there) for here, there in pairs.items()})
+            if reading.changes(data=False):
+                arms = {arm: self._derive(name, base) for arm, base in reading.arms.items()}
+                reading.measure("arms", arms)
         return self
+
+    def _derive_data(self, reading: str, label: str) -> str:
+        """The label of a data set under a reading, which runs the arms of such readings alone."""
+        base = next((data for data in self.datasets if data.label == label), None)
+        if base is None:
+            raise ValueError(f"readings.{reading}: no data set {label}")
+        plain: dict[str, Any] = {"name": base.name, "stand_in": base.stand_in, **base.options}
+        plain["split"] = base.split.model_dump(exclude_unset=True) if base.split else None
+        changed = patched(plain, self.readings[reading].changes(data=True)) | {"label": f"{label} [{reading}]"}
+        try:
+            data = Data.model_validate(changed)
+        except ValidationError as error:
+            raise ValueError(f"readings.{reading}: {label}: {error.errors()[0]['msg']}") from error
+        data._reading = reading
+        self.datasets.append(data)
+        return data.label
+
+    def _derive(self, reading: str, base: str) -> str:
+        """The name of an arm under a reading: that of an arm which is the same, or of a new one."""
+        changed = self.readings[reading]
+        only = None if changed.datasets is None else changed.datasets.values()
+        try:
+            arm = self.arms[base].under(reading, changed.changes(data=False), only)
+        except ValidationError as error:
+            raise ValueError(f"readings.{reading}: {base}: {error.errors()[0]['msg']}") from error
+        same = next((name for name, other in self.arms.items() if other.covers(arm)), None)
+        if same is None:
+            same = f"{base} [{reading}]"
+            self.arms[same] = arm
+        return same
+
+    def place_of(self, data: Data) -> Key:
+        """The path of what a data set was made from."""
+        return ("readings", data.reading, "set") if data.reading else ("datasets", self.datasets.index(data))
 
     @property
     def name(self) -> str:
@@ -409,10 +365,14 @@ class Experiment(Strict):
         """Where the config was read from."""
         return self._path
 
-    def named(self, name: str, path: Path | None = None) -> "Experiment":
-        """The experiment under a name, read from a file."""
-        self._name, self._path = name, path
+    def named(self, name: str, path: Path | None = None, tree: Tree | None = None) -> "Experiment":
+        """The experiment under a name, read from a file; ``tree`` knows the line of each value."""
+        self._name, self._path, self._tree = name, path, tree or self._tree
         return self
+
+    def mistakes(self, found: Iterable[tuple[Key, str]]) -> str:
+        """A line for each mistake, with the file and line of its key where the config was read from a file."""
+        return all_lines(self._tree, found)
 
     def split_of(self, data: Data) -> Split:
         """The split of a data set: its own, over that of the experiment."""
@@ -420,7 +380,32 @@ class Experiment(Strict):
 
     def arms_of(self, data: Data) -> dict[str, Arm]:
         """The arms that are run on a data set."""
+        if data.reading:
+            pairs = [(reading.datasets or {}, reading.arms) for reading in self.readings.values()]
+            wanted = {arm for sets, arms in pairs if data.label in sets.values() for arm in arms.values()}
+            return {name: arm for name, arm in self.arms.items() if name in wanted}
         return {name: arm for name, arm in self.arms.items() if arm.datasets is None or data.label in arm.datasets}
+
+    @property
+    def shown(self) -> dict[str, Arm]:
+        """The arms of tables, figures and claims: all but those measured for readings."""
+        return {name: arm for name, arm in self.arms.items() if not arm.reading}
+
+    @property
+    def written_datasets(self) -> list[Data]:
+        """The data sets of the config itself, without those that readings derive."""
+        return [data for data in self.datasets if not data.reading]
+
+    @property
+    def beside(self) -> set[str]:
+        """Labels of the data sets that serve only readings: measured in the place of another."""
+        pairs = [pair for reading in self.readings.values() for pair in (reading.datasets or {}).items()]
+        return {there for here, there in pairs if here != there} - {here for here, _ in pairs}
+
+    def views_of(self, wanted: Collection[str] | None = None) -> list[Data]:
+        """The data sets that an output is about: those that it names, else all that do not serve readings alone."""
+        hidden = self.beside
+        return [d for d in self.datasets if (d.label not in hidden if wanted is None else d.label in wanted)]
 
     def cv_of(self, protocol: Protocol) -> CrossValidation:
         """The cross-validation of a protocol: its own, or that of the experiment."""

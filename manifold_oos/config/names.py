@@ -4,13 +4,25 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel, ValidationError
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from manifold_oos import registry
-from manifold_oos.config.model import STAGES
-from manifold_oos.config.values import OPEN_KEYS, RANGE_KEYS, is_by_dataset, is_grid, literals
+from manifold_oos.config import limits
+from manifold_oos.config.model import STAGES, Arm, Data
+from manifold_oos.config.values import (
+    OPEN_KEYS,
+    RANGE_KEYS,
+    Facts,
+    is_by_dataset,
+    is_grid,
+    is_number,
+    literals,
+    settle,
+)
+from manifold_oos.config.views import KINDS_OF_KEY, POINTS, listed, mapped, patched
 from manifold_oos.datasets import find as find_dataset
-from manifold_oos.errors import ConfigError, nearest
+from manifold_oos.errors import ConfigError, nearest, shortened
 from manifold_oos.metrics import METRICS
 from manifold_oos.registry import KINDS, signature
 
@@ -31,8 +43,12 @@ def check(tree: Mapping[str, Any]) -> list[Mistake]:
     found = [*_datasets(tree)]
     for name, arm in (arms or {}).items():
         if isinstance(arm, Mapping):
-            found += _arm(("arms", name), arm)
-    return found + list(_references(tree, labels, [str(name) for name in arms or {}]))
+            found += _arm(("arms", name), arm, labels)
+    readings = tree.get("readings")
+    for name, reading in (readings if isinstance(readings, Mapping) else {}).items():
+        if isinstance(reading, Mapping) and isinstance(reading.get("set"), Mapping):
+            found += _patches(("readings", name, "set"), reading, tree, labels)
+    return [*found, *_outputs(tree), *_references(tree, labels, [str(name) for name in arms or {}])]
 
 
 def _labels(tree: Mapping[str, Any]) -> Iterator[str]:
@@ -47,33 +63,35 @@ def _labels(tree: Mapping[str, Any]) -> Iterator[str]:
 def _datasets(tree: Mapping[str, Any]) -> Iterator[Mistake]:
     datasets = tree.get("datasets")
     for i, item in enumerate(datasets if isinstance(datasets, list) else []):
-        whole = item if isinstance(item, Mapping) else {"name": item}
-        path: Path = ("datasets", i)
-        name = whole.get("name")
-        if not isinstance(name, str):
-            continue
-        try:
-            loader = find_dataset(name)
-        except ConfigError as error:
-            yield Mistake((*path, "name"), str(error))
-            continue
-        options = {key: value for key, value in whole.items() if key not in ("name", "label", "split", "stand_in")}
-        known = loader.defaults()
-        for key in options:
-            if key not in known:
-                hint = nearest(key, [*known, "label", "split", "stand_in"])
-                yield Mistake((*path, key), f"no such option of {name}; {hint} (moos describe {name})")
-        try:
-            loader.check({key: value for key, value in options.items() if key in known})
-        except ConfigError as error:
-            yield Mistake(path, str(error))
+        yield from _data(("datasets", i), item if isinstance(item, Mapping) else {"name": item})
 
 
-def _arm(path: Path, arm: Mapping[str, Any]) -> Iterator[Mistake]:
+def _data(path: Path, whole: Mapping[str, Any]) -> Iterator[Mistake]:
+    name = whole.get("name")
+    if not isinstance(name, str):
+        return
+    try:
+        loader = find_dataset(name)
+    except ConfigError as error:
+        yield Mistake((*path, "name"), str(error))
+        return
+    options = {key: value for key, value in whole.items() if key not in ("name", "label", "split", "stand_in")}
+    known = loader.defaults() or options  # nothing is known of a class that is not imported
+    for key in options:
+        if key not in known:
+            hint = nearest(key, [*known, "label", "split", "stand_in"])
+            yield Mistake((*path, key), f"no such option of {name}; {hint} (moos describe {name})")
+    try:
+        loader.check({key: value for key, value in options.items() if key in known})
+    except ConfigError as error:
+        yield Mistake(path, str(error))
+
+
+def _arm(path: Path, arm: Mapping[str, Any], labels: list[str]) -> Iterator[Mistake]:
     classes: dict[str, type] = {}
     for stage in STAGES:
         if arm.get(stage) is not None:
-            yield from _method((*path, stage), stage, arm[stage], classes)
+            yield from _method((*path, stage), stage, arm[stage], classes, labels)
     embedding, extender = classes.get("embedding"), classes.get("extender")
     if embedding and extender and hasattr(extender, "supports") and not extender.supports(embedding):
         name = embedding.__dict__.get("name", embedding.__name__)
@@ -85,7 +103,60 @@ def _arm(path: Path, arm: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake((*path, "embedding"), "has no map for new points: add an extender (moos list extenders)")
 
 
-def _method(path: Path, stage: str, given: Any, classes: dict[str, type]) -> Iterator[Mistake]:
+def _patches(
+    path: Path, reading: Mapping[str, Any], tree: Mapping[str, Any], labels: list[str]
+) -> Iterator[Mistake]:
+    """What is wrong with what a reading changes, and was not before."""
+    arms = tree["arms"] if isinstance(tree.get("arms"), Mapping) else {}
+    for key in reading["set"]:
+        if str(key).split(".")[0] not in (*STAGES, "datasets") and not str(key).startswith("dataset."):
+            what = f"{', '.join(STAGES)} (or stage.parameter) or datasets of an arm, or dataset.OPTION"
+            yield Mistake((*path, key), f"a reading changes {what}")
+            return
+    of_data = {key: value for key, value in reading["set"].items() if str(key).startswith("dataset.")}
+    changes = {key: value for key, value in reading["set"].items() if key not in of_data}
+    for item in listed(tree.get("datasets")) if of_data else []:
+        whole = item if isinstance(item, Mapping) else {"name": item}
+        options = {str(key).removeprefix("dataset."): value for key, value in of_data.items()}
+        before = {mistake.message for mistake in _data((), whole)}
+        wrong = [mistake for mistake in _data((), patched(whole, options)) if mistake.message not in before]
+        wrong += _invalid(Data, patched(whole, options))
+        for mistake in wrong[:1]:
+            yield Mistake((*path, *(f"dataset.{key}" for key in mistake.path)), mistake.message)
+            return
+    if not changes:
+        return
+    yield from _unknown((*path, "datasets"), changes.get("datasets"), labels, "data set")
+    measured = mapped(reading.get("arms"))
+    for name in measured.values() if isinstance(measured, Mapping) else []:
+        arm = arms.get(str(name))
+        if not isinstance(arm, Mapping):
+            continue
+        missing = [key for key in changes if "." in str(key) and arm.get(str(key).split(".")[0]) is None]
+        if missing:
+            yield Mistake((*path, missing[0]), f"{name} has no {str(missing[0]).split('.')[0]} to change")
+            continue
+        for mistake in _invalid(Arm, patched(arm, changes)):
+            yield Mistake(path, f"{name}: {mistake.message}")
+            return
+        before = {mistake.message for mistake in _arm((), arm, labels)}
+        for mistake in _arm((), patched(arm, changes), labels):
+            if mistake.message not in before:
+                where = ".".join(map(str, mistake.path))
+                key = next((key for key in changes if where.startswith(str(key))), next(iter(changes)))
+                yield Mistake((*path, key), f"{name}: {mistake.message}")
+                return
+
+
+def _invalid(model: type[BaseModel], plain: Mapping[str, Any]) -> list[Mistake]:
+    try:
+        model.model_validate(plain)
+    except ValidationError as error:
+        return [Mistake((), str(error.errors()[0]["msg"]).removeprefix("Value error, "))]
+    return []
+
+
+def _method(path: Path, stage: str, given: Any, classes: dict[str, type], labels: list[str]) -> Iterator[Mistake]:
     """Check a method of an arm, or one that a method is given by name; its class goes to ``classes``."""
     method = given if isinstance(given, Mapping) else {"name": given}
     name = method.get("name")
@@ -97,13 +168,14 @@ def _method(path: Path, stage: str, given: Any, classes: dict[str, type]) -> Ite
     except ConfigError as error:
         yield Mistake(path, str(error))
         return
-    yield from _parameters(
-        path, name, classes[stage], {key: value for key, value in method.items() if key != "name"}
-    )
+    parameters = {key: value for key, value in method.items() if key != "name"}
+    yield from _parameters(path, name, classes[stage], parameters, labels)
 
 
-def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any]) -> Iterator[Mistake]:
-    known = signature(cls)
+def _parameters(
+    path: Path, name: str, cls: type, parameters: Mapping[str, Any], labels: list[str]
+) -> Iterator[Mistake]:
+    known = dict(parameters) if issubclass(cls, registry.Opaque) else signature(cls)
     constraints = getattr(cls, "_parameter_constraints", {})
     for key, value in parameters.items():
         if key not in known:
@@ -112,9 +184,12 @@ def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any])
             )
             continue
         if key in KINDS and isinstance(value, str | Mapping):
-            yield from _method((*path, key), key, value, {})
+            yield from _method((*path, key), key, value, {}, labels)
             continue
-        shape = list(_shape((*path, key), value))
+        shape = list(_shape((*path, key), value, labels))
+        for literal in literals(value) if key.endswith("sigma") and not shape else ():
+            if isinstance(literal, Mapping) and "median" not in literal:
+                shape.append(Mistake((*path, key), "a width in other units is {median: 1.5}, in median distances"))
         yield from shape
         if shape or key not in constraints:
             continue
@@ -130,14 +205,15 @@ def _parameters(path: Path, name: str, cls: type, parameters: Mapping[str, Any])
             yield Mistake(path, f"{name} needs {key} (moos describe {name})")
 
 
-def _shape(path: Path, value: Any) -> Iterator[Mistake]:
+def _shape(path: Path, value: Any, labels: list[str]) -> Iterator[Mistake]:
     """Whether the open values inside a value are written as they should be."""
     if is_by_dataset(value):
         if not isinstance(value["by_dataset"], Mapping) or len(value) > 1:
             yield Mistake(path, "by_dataset maps labels of data sets (and default) to values, and stands alone")
             return
         for key, item in value["by_dataset"].items():
-            yield from _shape((*path, "by_dataset", key), item)
+            yield from _unknown((*path, "by_dataset", key), str(key), [*labels, "default"], "data set")
+            yield from _shape((*path, "by_dataset", key), item, labels)
     elif is_grid(value):
         inner = value["grid"]
         for key in value:
@@ -149,53 +225,97 @@ def _shape(path: Path, value: Any) -> Iterator[Mistake]:
                 yield Mistake(
                     path, "a grid is a list, or {from: 1, to: 10, step: 1}, or {from: 1, to: 10, count: 4}"
                 )
+            elif not any(isinstance(inner[key], str) for key in ("from", "to")):  # sizes are known with the data
+                try:
+                    settle(value, Facts("", 2, 2, 2))
+                except ConfigError as error:
+                    yield Mistake(path, str(error))
         elif not isinstance(inner, list) or not inner:
             yield Mistake(path, "a grid is a list of values with at least one")
+        elif len(inner) > limits.GRID:
+            yield Mistake(path, f"more than {limits.GRID} values in one grid")
+        else:
+            for i, item in enumerate(inner):
+                yield from _shape((*path, "grid", i), item, labels)
     elif isinstance(value, Mapping):
+        if "median" in value:  # the unit of kernel widths
+            factors = list(literals(value["median"])) if not list(_shape(path, value["median"], labels)) else []
+            if len(value) > 1 or not all(is_number(factor) and factor > 0 for factor in factors):
+                yield Mistake(path, "{median: 1.5} takes a number above 0, and nothing beside it")
+                return
         for key, item in value.items():
-            yield from _shape((*path, key), item)
+            yield from _shape((*path, key), item, labels)
+
+
+def _outputs(tree: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Keys of tables and figures that do nothing for their kind, or say what it cannot do."""
+    outputs = tree.get("outputs")
+    for i, entry in enumerate(outputs if isinstance(outputs, list) else []):
+        if not isinstance(entry, Mapping):
+            continue
+        kind = "table" if entry.get("table") is not None else entry.get("kind") or "curve"
+        for key, value in entry.items():
+            path: Path = ("outputs", i, key)
+            kinds = KINDS_OF_KEY.get(key, [kind])
+            if kind not in kinds:
+                what = "table" if kind == "table" else f"figure of kind {kind}"
+                yield Mistake(path, f"does nothing in a {what}; it belongs to {', '.join(kinds)}")
+            elif key == "columns" and isinstance(value, str) != (kind == "table"):
+                wanted = "size, dataset or a parameter" if kind == "table" else "how many panels stand in a row"
+                yield Mistake(path, f"says {wanted}, not {shortened(value)}")
+            elif key == "size" and kind in POINTS and len(listed(value)) > 1:
+                yield Mistake(path, "the points of one split are drawn: give one size")
+            elif key == "x" and kind == "pareto":
+                yield from _unknown(path, value, METRICS, "metric")
+
+
+def _unknown(path: Path, names: Any, known: Iterable[str], what: str) -> Iterator[Mistake]:
+    known = list(known)
+    for name in names if isinstance(names, list) else [names]:
+        if isinstance(name, str) and name not in known:
+            yield Mistake(path, f"no {what} {name}; {nearest(name, known)}")
 
 
 def _references(tree: Mapping[str, Any], labels: list[str], arms: list[str]) -> Iterator[Mistake]:
     """Names of data sets, arms and metrics in the rest of the config."""
-
-    def unknown(path: Path, names: Any, known: Iterable[str], what: str) -> Iterator[Mistake]:
-        known = list(known)
-        for name in names if isinstance(names, list) else [names]:
-            if isinstance(name, str) and name not in known:
-                yield Mistake(path, f"no {what} {name}; {nearest(name, known)}")
-
     metrics = list(METRICS)
-    yield from unknown(("metrics",), tree.get("metrics"), metrics, "metric")
+    yield from _unknown(("metrics",), tree.get("metrics"), metrics, "metric")
     for name, arm in ((tree.get("arms") or {}) if isinstance(tree.get("arms"), Mapping) else {}).items():
         if isinstance(arm, Mapping):
-            yield from unknown(("arms", name, "datasets"), arm.get("datasets"), labels, "data set")
-    for section in ("outputs", "claims"):
+            yield from _unknown(("arms", name, "datasets"), arm.get("datasets"), labels, "data set")
+    selection = tree.get("selection")
+    protocols = {"train_only"} if selection is None else set()
+    for item in selection if isinstance(selection, list) else []:
+        protocols |= {str(item.get("name", next(iter(item), "")))} if isinstance(item, Mapping) else {str(item)}
+    cv = tree.get("cv")
+    yield from _unknown(("cv", "metric"), cv.get("metric") if isinstance(cv, Mapping) else None, metrics, "metric")
+    for section in ("outputs", "claims", "published"):
         entries = tree.get(section)
         for i, entry in enumerate(entries if isinstance(entries, list) else []):
             if not isinstance(entry, Mapping):
                 continue
             path: Path = (section, i)
-            yield from unknown((*path, "dataset"), entry.get("dataset"), labels, "data set")
-            yield from unknown((*path, "metric"), entry.get("metric"), metrics, "metric")
-            yield from unknown((*path, "second"), entry.get("second"), metrics, "metric")
+            yield from _unknown((*path, "selection"), entry.get("selection"), protocols, "protocol")
+            yield from _unknown((*path, "dataset"), entry.get("dataset"), labels, "data set")
+            yield from _unknown((*path, "metric"), entry.get("metric"), metrics, "metric")
+            yield from _unknown((*path, "second"), entry.get("second"), metrics, "metric")
             for key in ("arms", "arm", "left", "right", "best", "among"):
-                yield from unknown((*path, key), entry.get(key), arms, "arm")
+                yield from _unknown((*path, key), entry.get(key), arms, "arm")
     readings = tree.get("readings")
     for name, entry in (readings if isinstance(readings, Mapping) else {}).items():
         if isinstance(entry, Mapping):
-            yield from unknown(("readings", name, "metric"), entry.get("metric"), metrics, "metric")
+            yield from _unknown(("readings", name, "metric"), entry.get("metric"), metrics, "metric")
             for key, known, what in (("arms", arms, "arm"), ("datasets", labels, "data set")):
                 names = entry.get(key)
                 pairs = [*names, *names.values()] if isinstance(names, Mapping) else names
-                yield from unknown(("readings", name, key), pairs, known, what)
+                yield from _unknown(("readings", name, key), pairs, known, what)
     blocks = tree.get("published")
     for i, block in enumerate(blocks if isinstance(blocks, list) else []):
         values = block.get("values") if isinstance(block, Mapping) else None
         for metric, by_dataset in (values if isinstance(values, Mapping) else {}).items():
             path = ("published", i, "values", metric)
-            yield from unknown(path, metric, metrics, "metric")
+            yield from _unknown(path, metric, metrics, "metric")
             for dataset, by_arm in (by_dataset if isinstance(by_dataset, Mapping) else {}).items():
-                yield from unknown((*path, dataset), dataset, labels, "data set")
+                yield from _unknown((*path, dataset), dataset, labels, "data set")
                 for arm in by_arm if isinstance(by_arm, Mapping) else {}:
-                    yield from unknown((*path, dataset, arm), arm, arms, "arm")
+                    yield from _unknown((*path, dataset, arm), arm, arms, "arm")

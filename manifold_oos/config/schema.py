@@ -7,6 +7,7 @@ from typing import Any
 from manifold_oos import datasets, registry
 from manifold_oos.atomic import write_text
 from manifold_oos.config.model import PROTOCOLS, Experiment
+from manifold_oos.config.views import KINDS_OF_KEY
 from manifold_oos.metrics import METRICS
 from manifold_oos.registry import KINDS
 from manifold_oos.resources import shipped
@@ -39,6 +40,7 @@ def config_schema() -> dict[str, Any]:
     options = {"type": "object", "properties": {name: {"type": "object"} for name in PROTOCOLS}}
     properties["selection"] = {"anyOf": [words, options, {"type": "array", "items": {"anyOf": [words, options]}}]}
     models.pop("Protocol", None)
+    models["Output"] = _by_kind(models["Output"])
     properties["published"] = {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}
     models.pop("Published", None)
     _widen(schema)
@@ -48,6 +50,24 @@ def config_schema() -> dict[str, Any]:
 def schema_text() -> str:
     """The file ``configs/schema.json``."""
     return json.dumps(config_schema(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _by_kind(output: dict[str, Any]) -> dict[str, Any]:
+    """The union of the kinds of outputs: each with the keys that do something in it."""
+    fields = output["properties"]
+    known = fields["kind"]["anyOf"][0]["enum"]
+    kinds = []
+    for kind in ("table", *known):
+        mine = {key: field for key, field in fields.items() if kind in KINDS_OF_KEY.get(key, [kind])}
+        mine = {key: {**field} for key, field in mine.items() if key != ("figure" if kind == "table" else "table")}
+        for field in mine.values():
+            field.pop("kinds", None)
+        mine["kind"] = {"const": kind}
+        needed = ["table"] if kind == "table" else ["figure"] if kind == "curve" else ["figure", "kind"]
+        if kind == "table":
+            del mine["kind"]
+        kinds.append({"type": "object", "properties": mine, "required": needed, "additionalProperties": False})
+    return {"description": output["description"], "anyOf": kinds}
 
 
 def _named(names: list[str], pattern: str, text: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,12 +1,16 @@
 """Turns an experiment into one that varies a single parameter of its arms."""
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from manifold_oos import registry
+from manifold_oos.config import limits
 from manifold_oos.config.dump import plain_config
 from manifold_oos.config.model import Experiment
 from manifold_oos.config.names import check
+from manifold_oos.config.places import all_lines
 from manifold_oos.config.values import has_grid, is_by_dataset, is_grid, spread
 from manifold_oos.config.yaml_tree import read_value
 from manifold_oos.errors import ConfigError, nearest
@@ -35,11 +39,12 @@ def parse_values(values: str | None, range_: str | None) -> list[Any] | None:
     numbers = parts[:-1] if log else parts
     try:
         start, stop, count = float(numbers[0]), float(numbers[1]), int(numbers[2])
-        if len(numbers) != 3 or count < 2:
+        if len(numbers) != 3 or not 2 <= count <= limits.GRID or not math.isfinite(start - stop):
             raise ValueError
     except (ValueError, IndexError):
         raise ConfigError(
-            f"--range {range_}: write from:to:count or from:to:count:log, such as 0.1:10:20:log"
+            f"--range {range_}: write from:to:count or from:to:count:log, such as 0.1:10:20:log; "
+            f"a count is 2 to {limits.GRID}"
         ) from None
     points = spread(start, stop, count, log)
     whole = all(point == int(point) for point in points) and "." not in range_
@@ -49,7 +54,7 @@ def parse_values(values: str | None, range_: str | None) -> list[Any] | None:
 def sweepable(experiment: Experiment) -> dict[str, list[tuple[str, str]]]:
     """Every parameter that could be swept: the arms and stages that have it, by short name."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for arm, spec in experiment.arms.items():
+    for arm, spec in experiment.shown.items():
         for stage, method in spec.methods().items():
             for parameter in signature(registry.find(KINDS[stage], method.name)):
                 found.setdefault(parameter, []).append((arm, stage))
@@ -59,7 +64,7 @@ def sweepable(experiment: Experiment) -> dict[str, list[tuple[str, str]]]:
 def targets(experiment: Experiment, name: str) -> list[tuple[str, str, str]]:
     """The arms and stages whose parameter a name means."""
     known = sweepable(experiment)
-    arms = list(experiment.arms)
+    arms = list(experiment.shown)
     wanted_arm = next((arm for arm in arms if name.startswith(f"arms.{arm}.")), None)
     rest = name.removeprefix(f"arms.{wanted_arm}.") if wanted_arm else name
     wanted_stage = next((stage for stage in KINDS if rest.startswith(f"{stage}.")), None)
@@ -125,9 +130,10 @@ def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None =
     }
     findings = check(tree)
     if findings:
-        raise ConfigError("\n".join(f"{'.'.join(map(str, item.path))}: {item.message}" for item in findings))
+        raise ConfigError(all_lines(None, findings))
+    slug = re.sub(r"[^\w+-]+", "_", name)
     swept_experiment = Experiment.model_validate(tree)
-    return swept_experiment.named(f"{experiment.name}/sweep_{name.replace('.', '_')}", experiment.path)
+    return swept_experiment.named(f"{experiment.name}/sweep_{slug}", experiment.path)
 
 
 def declared(cls: Any, stage: str, method: str, path: str) -> list[Any] | None:

@@ -1,6 +1,8 @@
 """Parameter values that a config leaves open: grids, values by data set, and sizes such as ``n_train-1``."""
 
 import itertools
+import math
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from manifold_oos.config import limits
 from manifold_oos.errors import ConfigError
 
 SIZE = re.compile(r"(n_train|n_classes|n_features)\s*(?:([-+*/])\s*(\d+(?:\.\d+)?))?")
@@ -89,7 +92,10 @@ def settle(value: Any, facts: Facts) -> Any:
         values = (
             _range(settle(inner, facts)) if isinstance(inner, Mapping) else [settle(item, facts) for item in inner]
         )
-        values = [item for i, item in enumerate(values) if item not in values[:i]]  # sizes may coincide
+        seen: dict[str, Any] = {}
+        for item in values:  # sizes may coincide
+            seen.setdefault(repr(item), item)
+        values = list(seen.values())
         middle = values[len(values) // 2]
         return Grid(tuple(values), settle(value["default"], facts) if "default" in value else middle)
     if isinstance(value, Mapping):
@@ -146,21 +152,32 @@ def spread(start: float, stop: float, count: int, log: bool) -> list[float]:
 
 
 def _range(inner: Mapping[str, Any]) -> list[Any]:
-    start, stop = inner["from"], inner["to"]
-    whole = isinstance(start, int) and isinstance(stop, int)
+    start, stop, log = inner["from"], inner["to"], inner.get("log", False)
+    step, count = inner.get("step", 1), inner.get("count", 1)
+    if not all(is_number(value) for value in (start, stop, step, count)) or not isinstance(log, bool):
+        raise ConfigError("from, to, step and count of a grid are numbers, log is true or false")
+    if start > stop or step <= 0 or count != int(count) or not 1 <= count <= limits.GRID:
+        raise ConfigError(f"a grid goes from less to more, by a step above 0 or by a count of 1 to {limits.GRID}")
+    if (stop - start) / step > limits.GRID and "step" in inner:
+        raise ConfigError(f"more than {limits.GRID} values in one grid")
     if "step" in inner:
-        count = int((stop - start) / inner["step"] + 1e-9) + 1
-        values: list[Any] = [start + i * inner["step"] for i in range(max(count, 1))]
-    else:
-        values = spread(start, stop, inner["count"], bool(inner.get("log", False)))
-        values = sorted({round(value) for value in values}) if whole else values
-    return values
+        return [start + i * step for i in range(int((stop - start) / step + 1e-9) + 1)]
+    values: list[Any] = spread(start, stop, int(count), log)
+    whole = isinstance(start, int) and isinstance(stop, int)
+    return sorted({round(value) for value in values}) if whole else values
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number, which a truth value is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _size(match: re.Match[str], facts: Facts) -> int:
     value: float = getattr(facts, match[1])
     if match[2]:
         number = float(match[3])
-        operations = {"-": value - number, "+": value + number, "*": value * number, "/": value / number}
-        value = operations[match[2]]
+        if match[2] == "/" and number == 0:
+            raise ConfigError(f"{match[0]} divides by 0")
+        operation = {"-": operator.sub, "+": operator.add, "*": operator.mul, "/": operator.truediv}[match[2]]
+        value = operation(value, number)
     return int(value)

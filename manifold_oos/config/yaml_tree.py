@@ -1,20 +1,22 @@
 """Reads a YAML file into plain values and remembers the file and line of each, for errors that say where."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from manifold_oos.errors import ConfigError
+from manifold_oos.config import limits
+from manifold_oos.errors import ConfigError, shortened
+from manifold_oos.resources import shipped
 
 Key = tuple[str | int, ...]
 #: YAML 1.1 takes 1e-3 for a string: it wants a dot and a sign.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 PLAIN_TAGS = {"str", "int", "float", "bool", "null", "timestamp", "map", "seq"}
-MAX_NODES = 100_000
+MERGE = "tag:yaml.org,2002:merge"
 
 
 class Place(NamedTuple):
@@ -43,16 +45,28 @@ class Tree:
 
 
 class _Reader(yaml.SafeLoader):
-    """SafeLoader whose nodes are walked by hand."""
+    """SafeLoader whose nodes are walked by hand, and which does not go deeper than a config needs."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.depth += 1
+        if self.depth > limits.DEPTH:
+            mark = self.peek_event().start_mark
+            raise yaml.MarkedYAMLError(problem=f"more than {limits.DEPTH} levels", problem_mark=mark)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 def read_tree(path: Path) -> Tree:
     """Read a YAML file and everything it includes.
 
     ``include: FILE`` or a list of files (relative to the including file) puts their values beneath those of the
-    file: mappings are merged key by key, anything else is replaced.
+    file: mappings are merged key by key, claims are appended, anything else is replaced. What is included lies
+    below the folder of the config or among the configs that ship.
     """
-    return _read(path, ())
+    return _Files(path).read(path, ())
 
 
 def set_values(tree: Tree, assignments: Iterable[str]) -> None:
@@ -68,13 +82,14 @@ def set_values(tree: Tree, assignments: Iterable[str]) -> None:
         for i, part in enumerate(parts):
             key: str | int = part
             if isinstance(here, list):
-                if not part.isdigit() or int(part) >= len(here):
+                if part not in map(str, range(len(here))):
                     raise ConfigError(f"--set {dotted}: {part} is not an entry of a list of {len(here)}")
                 key = int(part)
             elif not isinstance(here, dict):
-                raise ConfigError(f"--set {dotted}: {'.'.join(parts[:i])} is {here!r}, which has no parts")
+                raise ConfigError(f"--set {dotted}: {'.'.join(parts[:i])} is {shortened(here)}, which has no parts")
             keys.append(key)
             if i == len(parts) - 1:
+                _forget(tree.places, here.get(key) if isinstance(here, dict) else here[int(key)], tuple(keys))
                 here[key] = value
             elif isinstance(here, dict):
                 if not isinstance(here.get(key), dict | list):
@@ -83,7 +98,6 @@ def set_values(tree: Tree, assignments: Iterable[str]) -> None:
                 here = here[key]
             else:
                 here = here[int(key)]
-        _forget(tree.places, tuple(keys))
         tree.places[tuple(keys)] = Place(f"--set {dotted}", 0)
 
 
@@ -92,17 +106,54 @@ def read_value(text: str, where: str) -> Any:
     try:
         node = yaml.compose(text, Loader=_Reader)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{where}: {text!r} is not a YAML value ({_problem(error)})") from error
+        raise ConfigError(f"{where}: {shortened(text)} is not a YAML value ({_problem(error)})") from error
     return None if node is None else _Walk(where).value(node, ())
 
 
-def _read(path: Path, parents: tuple[Path, ...]) -> Tree:
+class _Files:
+    """The files of one config: where they may lie, and how many there are."""
+
+    def __init__(self, config: Path) -> None:
+        self.homes = (config.parent.resolve(), shipped("configs").resolve())
+        self.count = 0
+
+    def read(self, path: Path, parents: tuple[Path, ...]) -> Tree:
+        tree = _one_file(path)
+        included = tree.values.pop("include", [])
+        place = tree.places.get(("include",))
+        for name in reversed(included if isinstance(included, list) else [included]):
+            other = self.found(path, name, place)
+            if other.resolve() in {parent.resolve() for parent in (*parents, path)}:
+                raise ConfigError(f"{place}: include: {name} includes itself")
+            tree = _merge(self.read(other, (*parents, path)), tree)
+        return tree
+
+    def found(self, path: Path, name: Any, place: Place | None) -> Path:
+        """The file that an include names."""
+        if not isinstance(name, str) or "\0" in name or len(name) > 2 * limits.NAME:
+            raise ConfigError(f"{place}: include: a file name or a list of them, not {shortened(name)}")
+        other = path.parent / name
+        self.count += 1
+        if self.count > limits.INCLUDES:
+            raise ConfigError(f"{place}: include: more than {limits.INCLUDES} files are included")
+        if not any(other.resolve().is_relative_to(home) for home in self.homes):
+            raise ConfigError(f"{place}: include: {other}: lies outside the folder of the config")
+        if not other.is_file():
+            raise ConfigError(f"{place}: include: {other}: no such file")
+        return other
+
+
+def _one_file(path: Path) -> Tree:
     try:
+        if path.stat().st_size > limits.FILE_BYTES:
+            raise ConfigError(f"{path}: a config has at most {limits.FILE_BYTES:,} bytes")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 (byte {error.start})") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
     try:
         node = yaml.compose(text, Loader=_Reader)
     except yaml.YAMLError as error:
@@ -115,17 +166,7 @@ def _read(path: Path, parents: tuple[Path, ...]) -> Tree:
     values = walk.value(node, ())
     if walk.errors:
         raise ConfigError("\n".join(walk.errors))
-    tree = Tree(values, walk.places)
-    included = values.pop("include", [])
-    place = tree.places.get(("include",))
-    for name in reversed(included if isinstance(included, list) else [included]):
-        other = path.parent / str(name)
-        if other.resolve() in {parent.resolve() for parent in (*parents, path)}:
-            raise ConfigError(f"{place}: include: {name} includes itself")
-        if not other.is_file():
-            raise ConfigError(f"{place}: include: {other}: no such file")
-        tree = _merge(_read(other, (*parents, path)), tree)
-    return tree
+    return Tree(values, walk.places)
 
 
 def _problem(error: yaml.YAMLError) -> str:
@@ -141,57 +182,72 @@ class _Walk:
         self.errors: list[str] = []
         self.count = 0
         self.loader = _Reader("")
+        self.flat: dict[int, dict[Any, tuple[yaml.Node, yaml.Node]]] = {}
+
+    def at(self, node: yaml.Node) -> str:
+        return f"{self.file}:{node.start_mark.line + 1}"
 
     def value(self, node: yaml.Node, path: Key) -> Any:
         self.count += 1
-        if self.count > MAX_NODES:
-            raise ConfigError(f"{self.file}: more than {MAX_NODES} values (aliases inside aliases?)")
-        line = node.start_mark.line + 1
-        self.places.setdefault(path, Place(self.file, line))
+        if self.count > limits.NODES:
+            raise ConfigError(f"{self.at(node)}: more than {limits.NODES} values (aliases inside aliases?)")
+        if len(path) > limits.DEPTH:
+            raise ConfigError(f"{self.at(node)}: more than {limits.DEPTH} levels (an alias of itself?)")
+        self.places.setdefault(path, Place(self.file, node.start_mark.line + 1))
         if node.tag.removeprefix("tag:yaml.org,2002:") not in PLAIN_TAGS:
-            raise ConfigError(f"{self.file}:{line}: {node.tag}: a config has plain values only")
+            raise ConfigError(f"{self.at(node)}: {node.tag[:60]}: a config has plain values only")
         if isinstance(node, yaml.MappingNode):
-            return self.mapping(node, path)
+            result = {}
+            for key, (key_node, value_node) in self.pairs(node, path).items():
+                self.places[(*path, key)] = Place(self.file, key_node.start_mark.line + 1)
+                result[key] = self.value(value_node, (*path, key))
+            return result
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*path, i)) for i, item in enumerate(node.value)]
         return self.scalar(node)
 
-    def mapping(self, node: yaml.MappingNode, path: Key) -> dict[Any, Any]:
-        own = [id(key) for key, _ in node.value]
-        self.loader.flatten_mapping(node)  # the merge key <<
-        result: dict[Any, Any] = {}
-        first: dict[Any, int] = {}
+    def pairs(self, node: yaml.MappingNode, path: Key) -> dict[Any, tuple[yaml.Node, yaml.Node]]:
+        """Key and value nodes by key, those of the merge key ``<<`` beneath the mapping's own; each node once."""
+        if id(node) in self.flat:
+            return self.flat[id(node)]
+        merged = self.flat[id(node)] = {}  # what an alias of itself would find
+        own: dict[Any, tuple[yaml.Node, yaml.Node]] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                self.errors.append(f"{self.file}:{key_node.start_mark.line + 1}: a key must be a word or a number")
+                self.errors.append(f"{self.at(key_node)}: a key must be a word or a number")
                 continue
-            key = self.scalar(key_node)
-            line = key_node.start_mark.line + 1
-            if key in first and id(key_node) in own and first[key] in own:
+            key = "<<" if key_node.tag == MERGE else self.scalar(key_node)
+            if key in own:
                 where = ".".join(map(str, (*path, key)))
-                self.errors.append(f"{self.file}:{line}: {where}: the key is given twice; remove one")
-            first[key] = id(key_node)
-            for old in [place for place in self.places if place[: len(path) + 1] == (*path, key)]:
-                del self.places[old]
-            self.places[(*path, key)] = Place(self.file, line)
-            result[key] = self.value(value_node, (*path, key))
-        return result
+                self.errors.append(f"{self.at(key_node)}: {where[:60]}: the key is given twice; remove one")
+            own[key] = key_node, value_node
+        if "<<" in own:
+            _, source = own.pop("<<")
+            for other in source.value if isinstance(source, yaml.SequenceNode) else [source]:
+                if not isinstance(other, yaml.MappingNode):
+                    raise ConfigError(f"{self.at(other)}: <<: takes a mapping or a list of them")
+                merged |= {key: pair for key, pair in self.pairs(other, path).items() if key not in merged}
+        merged |= own
+        return merged
 
     def scalar(self, node: yaml.Node) -> Any:
-        if node.tag == "tag:yaml.org,2002:str" and not node.style and NUMBER.fullmatch(node.value):  # type: ignore[attr-defined]
-            return float(node.value)
-        if node.tag == "tag:yaml.org,2002:timestamp":
-            return node.value
+        tag, text = node.tag.removeprefix("tag:yaml.org,2002:"), node.value
+        if tag in ("int", "float") and len(text) > limits.NUMBER_LENGTH:
+            raise ConfigError(f"{self.at(node)}: {shortened(text)}: a number of {len(text)} characters")
+        if tag == "str" and not node.style and NUMBER.fullmatch(text):  # type: ignore[attr-defined]
+            return float(text)
+        if tag == "timestamp":
+            return text
+        if tag not in PLAIN_TAGS:
+            raise ConfigError(f"{self.at(node)}: {node.tag[:60]}: a config has plain values only")
         try:
             return self.loader.construct_object(node, deep=True)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{self.file}:{node.start_mark.line + 1}: {_problem(error)}") from error
-        except ValueError as error:
-            raise ConfigError(f"{self.file}:{node.start_mark.line + 1}: {node.value!r}: {error}") from error
+        except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ConfigError(f"{self.at(node)}: {shortened(text)}: not a value of type {tag}") from error
 
 
 def _merge(beneath: Tree, above: Tree) -> Tree:
-    """The values of ``above`` over those of ``beneath``, mapping by mapping."""
+    """The values of ``above`` over those of ``beneath``, mapping by mapping; claims one after the other."""
     places = dict(beneath.places)
 
     def merge(low: Any, high: Any, path: Key) -> Any:
@@ -200,19 +256,32 @@ def _merge(beneath: Tree, above: Tree) -> Tree:
             for key, item in high.items():
                 merged[key] = merge(low[key], item, (*path, key)) if key in low else item
                 if key not in low:
-                    _copy(above.places, places, (*path, key))
+                    take(item, (*path, key), (*path, key))
             return merged
-        _forget(places, path)
-        _copy(above.places, places, path)
+        if path == ("claims",) and isinstance(low, list) and isinstance(high, list):
+            for i, item in enumerate(high):
+                take(item, (*path, i), (*path, len(low) + i))
+            return [*low, *high]
+        _forget(places, low, path)
+        take(high, path, path)
         return high
+
+    def take(value: Any, source: Key, target: Key) -> None:
+        for key in _paths(value):
+            if (*source, *key) in above.places:
+                places[(*target, *key)] = above.places[(*source, *key)]
 
     return Tree(merge(beneath.values, above.values, ()), places)
 
 
-def _forget(places: dict[Key, Place], path: Key) -> None:
-    for key in [key for key in places if key[: len(path)] == path]:
-        del places[key]
+def _paths(value: Any, path: Key = ()) -> Iterator[Key]:
+    """The path of a value and of everything in it."""
+    yield path
+    pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in pairs:
+        yield from _paths(item, (*path, key))
 
 
-def _copy(source: Mapping[Key, Place], target: dict[Key, Place], path: Key) -> None:
-    target.update({key: place for key, place in source.items() if key[: len(path)] == path})
+def _forget(places: dict[Key, Place], value: Any, path: Key) -> None:
+    for key in _paths(value, path):
+        places.pop(key, None)

@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-import importlib.util
 import io
 import json
 import sys
@@ -12,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from manifold_oos import datasets, registry
+from manifold_oos import registry
 from manifold_oos.config.model import Arm, Data, Experiment, Method, Protocol
 from manifold_oos.config.values import is_by_dataset
 from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef
@@ -54,11 +53,7 @@ def _file(module: str) -> Path | None:
     loaded = sys.modules.get(module)
     origin = getattr(loaded, "__file__", None)
     if origin is None:
-        try:
-            spec = importlib.util.find_spec(module)
-        except (ImportError, ValueError):
-            return None
-        origin = spec.origin if spec else None
+        origin = registry.source_of(module)
     path = Path(origin) if origin else None
     return path if path and path.suffix == ".py" and path.is_file() else None
 
@@ -139,7 +134,7 @@ def split_part(split: SplitRef, facts: DataFacts) -> str:
         rules["half_space"] = split.split.half_space.model_dump(exclude={"quantile"})
     if kind == "draws" and split.split.draws:
         rules["test"] = split.split.draws.test
-    drawn_by = source_digest(datasets.find(split.data.name).__module__) if split.drawn else None
+    drawn_by = source_digest(registry.module_of("datasets", split.data.name)) if split.drawn else None
     return _digest([split.data.name, split.data.options, facts.fingerprint, drawn_by, rules])
 
 
@@ -171,7 +166,7 @@ def _for_dataset(value: Any, label: str) -> Any:
 
 def _sources(stage: str, method: Method) -> list[str]:
     """Digests of the module of a method and of the methods that it is given by name."""
-    digests = [source_digest(registry.find(KINDS[stage], method.name).__module__)]
+    digests = [source_digest(registry.module_of(KINDS[stage], method.name))]
     for inner, value in method.parameters.items():
         if inner in KINDS and isinstance(value, str | Mapping):
             digests += _sources(inner, Method.model_validate(value))

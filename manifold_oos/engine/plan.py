@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from manifold_oos import datasets
-from manifold_oos.config.model import Arm, Data, Experiment, Method, Protocol, Split
+from manifold_oos import datasets, registry
+from manifold_oos.config.model import Arm, Data, Experiment, Method, Protocol
 from manifold_oos.config.values import has_grid
 from manifold_oos.engine.arm_run import Request, Settled
+from manifold_oos.engine.feasible import check
 from manifold_oos.engine.fits import method_key
 from manifold_oos.engine.keys import _digest, arm_part, facts_key, score_metric, split_part
 from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef
-from manifold_oos.errors import ConfigError, DataError
+from manifold_oos.errors import ConfigError, MoosError
 from manifold_oos.metrics import METRICS
 
 
@@ -97,16 +98,21 @@ def make_plan(
     """Plan an experiment."""
     refs, facts, absent = {}, {}, {}
     for data in experiment.datasets:
-        options = datasets.find(data.name).check(data.options)
+        loader = datasets.find(data.name)
+        own = issubclass(loader, registry.Opaque)
+        options = _stored_options(data, known or {}) if own else loader.check(data.options)
         ref = DataRef(data.label, data.name, options, data_dir, offline if known is None else True)
         refs[data.label] = ref
         fact = (known or {}).get(facts_key(ref))
         try:
             facts[data.label] = fact or DataFacts.of(ref.load())
-        except DataError as error:
-            if not skip_missing and known is None:
-                raise
+        except MoosError as error:
+            if isinstance(error, ConfigError) or not (skip_missing or own or known is not None):
+                raise type(error)(experiment.mistakes([(experiment.place_of(data), str(error))])) from error
             absent[data.label] = str(error)
+    impossible = check(experiment, facts)
+    if impossible:
+        raise ConfigError(experiment.mistakes(impossible))
     plan = Plan(experiment, [], [], refs, facts, absent)
     columns = {
         data.label: [
@@ -132,8 +138,6 @@ def _splits(
     experiment: Experiment, refs: Mapping[str, DataRef], facts: Mapping[str, DataFacts]
 ) -> Iterator[tuple[SplitRef, Data]]:
     present = [(data, experiment.split_of(data)) for data in experiment.datasets if data.label in facts]
-    for data, split in present:
-        _check_drawn(split, refs[data.label])
     for repetition in range(max((split.rounds for _, split in present), default=0)):
         for data, split in present:
             if repetition < split.rounds:
@@ -141,12 +145,13 @@ def _splits(
                     yield SplitRef(refs[data.label], split, size, repetition), data
 
 
-def _check_drawn(split: Split, ref: DataRef) -> None:
-    needed = {"seed", "n_samples"} if split.kind == "draws" else {"seed"} if split.redraw else set()
-    missing = needed - set(datasets.find(ref.name).defaults())
-    if missing:
-        word = "draws" if split.kind == "draws" else "redraw"
-        raise ConfigError(f"datasets.{ref.label}.split.{word}: {ref.name} is not a generated set; use fraction")
+def _stored_options(data: Data, known: Mapping[str, DataFacts]) -> dict[str, Any]:
+    """The options of a data set whose loader is not imported, with the defaults that a run wrote to the store."""
+    for key in known:
+        name, options = json.loads(key)
+        if name == data.name and options | data.options == options:
+            return dict(options)
+    return dict(data.options)
 
 
 def _protocols(experiment: Experiment, arm: Arm, data: Data) -> list[Protocol | None]:

@@ -65,8 +65,8 @@ def judge_claim(
     if claim.form in ("left", "best"):
         rows = final_rows(rows, lead_of(experiment))
     mine = rows[rows["metric"] == metric]
-    if claim.dataset is not None:
-        mine = mine[mine["dataset"].isin(claim.dataset)]
+    named = mine["dataset"].isin(experiment.beside if claim.dataset is None else claim.dataset)
+    mine = mine[named == (claim.dataset is not None)]
     if claim.at is not None:
         mine = at_sizes(mine, claim.at)
     judges = {"left": _pairs, "best": _best, "monotone": _monotone, "argbest": _argbest}
@@ -122,7 +122,7 @@ def _best(
     """The named arm against each of the others."""
     assert claim.best is not None
     final = protocol_rows(rows, experiment, claim.selection)
-    others = [arm for arm in claim.among or experiment.arms if arm != claim.best and arm in set(final["arm"])]
+    others = [arm for arm in claim.among or experiment.shown if arm != claim.best and arm in set(final["arm"])]
     op = "<" if better_of(metric) == "lower" else ">"
     return _transpose([_compare(final, experiment, claim.best, other, op, claim.over) for other in others])
 

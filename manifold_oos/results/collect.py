@@ -34,14 +34,19 @@ class Results:
     kept: Mapping[tuple[Any, ...], Path] = field(default_factory=dict)
 
     @cached_property
+    def shown(self) -> pd.DataFrame:
+        """The rows of tables, figures and claims: those of arms that are not measured for a reading."""
+        return self.rows[~self.rows["arm"].isin(set(self.experiment.arms) - set(self.experiment.shown))]
+
+    @cached_property
     def cells(self) -> pd.DataFrame:
         """Means, intervals, comparisons and verdicts: see :func:`~manifold_oos.results.cells.make_cells`."""
-        return make_cells(self.rows, self.experiment)
+        return make_cells(self.shown, self.experiment)
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
         """The claims of the config with their verdicts."""
-        return judge_claims(self.rows, self.experiment, facts=self._numbers)
+        return judge_claims(self.shown, self.experiment, facts=self._numbers)
 
     def _numbers(self, label: str, size: float) -> dict[str, float]:
         """The numbers that a claim may name."""

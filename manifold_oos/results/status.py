@@ -123,7 +123,7 @@ def _judge(
                 verdicts[entry.verdict] += 1
     said = Counter(claim.verdict for claim in claims)
     labels = {label for output in outputs for label in output.dataset or ()} or {
-        data.label for data in results.experiment.datasets
+        data.label for data in results.experiment.views_of()
     }
     seen = set(results.rows["dataset"]) & labels
     stand_ins = [data.label for data in results.experiment.datasets if data.label in labels and data.stand_in]

@@ -92,7 +92,7 @@ def make_tables(results: Results, outputs: Sequence[Output] | None = None) -> li
         wanted = [Output(table="")]
     tables = []
     for output in wanted:
-        sets = [data for data in experiment.datasets if output.dataset is None or data.label in output.dataset]
+        sets = experiment.views_of(output.dataset)
         if output.columns not in (None, "size", "dataset"):
             tables += _parameter_tables(results, output, str(output.columns), sets)
             continue
@@ -129,7 +129,7 @@ def _make_table(results: Results, output: Output, metric: str, group: list[Data]
     found: dict[tuple[Any, ...], Any] = {(cell.arm, cell.dataset, cell.size): cell for cell in mine.itertuples()}
     numbers = experiment.published_numbers()
     lines = []
-    for arm in experiment.arms:
+    for arm in experiment.shown:
         if output.arms is not None and arm not in output.arms:
             continue
         runs_on = {data.label for data in experiment.datasets if arm in experiment.arms_of(data)}
@@ -166,7 +166,7 @@ def _parameter_tables(results: Results, output: Output, parameter: str, sets: li
 def _parameter_table(
     results: Results, output: Output, parameter: str, metric: str, data: Data, size: float
 ) -> TableView | None:
-    experiment, rows = results.experiment, chosen_rows(results.rows, output)
+    experiment, rows = results.experiment, chosen_rows(results.shown, output)
     rows = rows[(rows["metric"] == metric) & (rows["dataset"] == data.label) & (rows["size"] == size)]
     placed = at_each_x(rows, experiment, parameter, selection=output.selection)
     values = sorted(placed["x"].dropna().unique())
@@ -178,7 +178,7 @@ def _parameter_table(
         cells = make_cells(block.drop(columns="x"), experiment)
         found.append({str(cell.arm): cell for cell in cells.itertuples()})
     lines = []
-    for arm in experiment.arms:
+    for arm in experiment.shown:
         selections = [column[arm].selection for column in found if arm in column]
         if selections:
             key = (metric, data.label, arm, size, FIXED)

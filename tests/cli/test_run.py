@@ -96,7 +96,10 @@ def test_all_configs_are_checked_before_any_is_run(here, capsys):
 
 
 def test_a_failing_trial_exits_1_and_the_rest_is_there(here, capsys):
-    text = CONFIG + "  big: {embedding: {name: suplap, n_components: 15}, extender: rbf, classifier: nn}\n"
+    text = (
+        CONFIG
+        + "  big: {embedding: {name: ltsa, n_components: 6, n_neighbors: 3}, extender: rbf, classifier: nn}\n"
+    )
     (here / "tiny.yaml").write_text(text)
     assert moos("run", "tiny.yaml", "--set", "split.train_per_class=[3]") == 1
     out, err = capsys.readouterr()

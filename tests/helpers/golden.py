@@ -18,7 +18,10 @@ COUNTS = (50,) * 60
 def made_up(data):
     """Facts of a set large enough for every split, so that no data are needed."""
     options = datasets.find(data.name).check(data.options)
-    known = DataFacts(data.name, "", "", sum(COUNTS), 200, len(COUNTS), class_counts=COUNTS)
+    width = 2 if data.name == "two_manifolds" else 200
+    known = DataFacts(
+        data.name, "", "", sum(COUNTS), width, len(COUNTS), class_counts=COUNTS, parameters=("arc_length",)
+    )
     return facts_key(DataRef(data.label, data.name, options)), known
 
 

@@ -106,12 +106,13 @@ def _title(output: Output) -> str:
 
 def _rows_of(results: Results, output: Output, metric: str, *, decided: bool) -> pd.DataFrame:
     """The rows of a metric that an output is about; decided: of the chosen candidate of each grid alone."""
-    rows = final_rows(results.rows, lead_of(results.experiment)) if decided else results.rows
+    rows = final_rows(results.shown, lead_of(results.experiment)) if decided else results.shown
+    rows = rows[rows["dataset"].isin([data.label for data in _group(output, results)])]
     return in_order(chosen_rows(rows[rows["metric"] == metric], output), results.experiment)
 
 
 def _group(output: Output, results: Results) -> list[Data]:
-    return [data for data in results.experiment.datasets if output.dataset is None or data.label in output.dataset]
+    return results.experiment.views_of(output.dataset)
 
 
 def make_curve(output: Output, results: Results, metric: str) -> Curve:

@@ -38,7 +38,7 @@ def gallery_output(output: Output, results: Results, group: list[Data], title: s
         arms = [
             name
             for name, arm in experiment.arms_of(data).items()
-            if arm.embedding is not None and (output.arms is None or name in output.arms)
+            if arm.embedding is not None and not arm.reading and (output.arms is None or name in output.arms)
         ]
         if data.label in results.absent:
             grid.append([Cloud(f"{data.label}: {arm}", *_nothing(), message="data absent") for arm in arms])
