@@ -408,8 +408,6 @@ def _list() -> list[Metric]:
 
 #: Every metric by name.
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _list()}
-#: Which way each metric is better, for :func:`manifold_oos.results.best.best_rows`.
-DIRECTIONS: dict[str, str] = {name: metric.better for name, metric in METRICS.items()}
 
 UNITS = {"fit_seconds": "s", "select_seconds": "s", "milliseconds_per_sample": "ms"}
 LABELS = {
@@ -430,7 +428,7 @@ LABELS = {
 
 def better_of(metric: str) -> str:
     """Which way a metric is better: "lower" or "higher"."""
-    return DIRECTIONS.get(metric, "lower")
+    return METRICS[metric].better if metric in METRICS else "lower"
 
 
 def is_time(metric: str) -> bool:

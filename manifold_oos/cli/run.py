@@ -27,6 +27,7 @@ def common(command: Any) -> Any:
         click.option("--offline", is_flag=True, help="Never download."),
         click.option("--skip-missing", is_flag=True, help="Go on without data sets that cannot be had."),
         click.option("--fresh", is_flag=True, help="Archive what is there of this experiment, compute all of it."),
+        click.option("--force", is_flag=True, help="Replace tables and figures that rest on more numbers."),
         click.option("--fail-fast", is_flag=True, help="Stop at the first trial that fails."),
         click.option("--dry-run", is_flag=True, help="Print trials, rows and time, run nothing."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs."),
@@ -55,10 +56,10 @@ def run(configs: tuple[str, ...], **options: Any) -> int:
     moos run configs/quickstart.yaml
     moos run configs/coil20_sosi.yaml --set split.repetitions=2 --workers 4
     """
-    from manifold_oos.config.load import load_config
+    from manifold_oos.results.collect import load_overridden
 
     overrides = options.pop("overrides")
-    experiments = [load_config(path, overrides) for path in configs]
+    experiments = [load_overridden(path, overrides) for path in configs]
     return max(
         _one(experiment, f"moos run {path}", **options)
         for experiment, path in zip(experiments, configs, strict=True)
@@ -78,11 +79,11 @@ def sweep(config: str | None, param: str, values: str | None, range_: str | None
     moos sweep --param sigma
     moos sweep configs/coil20_sosi.yaml --param arms.SOSI.extender.stop_at --values 0.5,0.8,1
     """
-    from manifold_oos.config.load import load_config
     from manifold_oos.config.sweep import make_sweep, parse_values
+    from manifold_oos.results.collect import load_overridden
 
     grid = parse_values(values, range_)
-    experiment = make_sweep(load_config(config or QUICKSTART, options.pop("overrides")), param, grid)
+    experiment = make_sweep(load_overridden(config or QUICKSTART, options.pop("overrides")), param, grid)
     again = f"moos sweep {config or ''} --param {param}".replace("  ", " ")
     return _one(experiment, again, keep_predictions=False, keep_embeddings=None, **options)
 
@@ -93,6 +94,7 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     from manifold_oos.engine.runner import run_experiment
 
     as_json, quiet, dry = options.pop("as_json"), options.pop("quiet"), options.pop("dry_run")
+    force = options.pop("force")
     options["offline"] = options["offline"] or None
     if dry:
         return _dry_run(experiment, options, as_json)
@@ -103,7 +105,7 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     if summary.interrupted:
         click.echo(f"interrupted; every finished trial is stored. To resume: {again}", err=True)
         return 130
-    files = _show(experiment, summary, options, as_json)
+    files = _show(experiment, summary, options, as_json, force)
     for label, reason in summary.plan.absent.items():
         click.echo(f"{label}: data absent: {reason}", err=True)
     if as_json:
@@ -132,19 +134,27 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     return 1 if summary.failed else 0
 
 
-def _show(experiment: "Experiment", summary: "RunSummary", options: dict[str, Any], as_json: bool) -> list[str]:
+def _show(
+    experiment: "Experiment", summary: "RunSummary", options: dict[str, Any], as_json: bool, force: bool
+) -> list[str]:
     """Write the views, print the table, name the figures."""
+    from rich.console import Console
+
     from manifold_oos.engine.records import write_records
     from manifold_oos.engine.store import Store
-    from manifold_oos.reporting.write import print_summary, write_outputs
+    from manifold_oos.reporting.write import fewer_rows, print_results, write_figures, write_tables
+    from manifold_oos.results.collect import collect
 
+    folder = summary.folder
     with Store(options["out"]) as store:
-        files = write_records(summary.plan, store, summary.folder)
-        files += write_outputs(
-            experiment, store, summary.folder, plan=summary.plan, data_dir=options.get("data_dir")
-        )
-        if not as_json:
-            print_summary(experiment, store, plan=summary.plan)
+        files = write_records(summary.plan, store, folder)
+        results = collect(experiment, store, plan=summary.plan, folder=folder, data_dir=options.get("data_dir"))
+    if (kept := fewer_rows(results, folder)) and not force:
+        click.echo(kept, err=True)
+    else:
+        files += [*write_tables(results, folder), *write_figures(results, folder)]
+    if not as_json:
+        print_results(results, Console())
     figures = [path for path in files if path.suffix == ".png"]
     if figures and not as_json:
         click.echo("figures: " + ", ".join(str(path) for path in figures))

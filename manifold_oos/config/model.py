@@ -72,6 +72,9 @@ class Published(Strict):
 
     source: str = ""
     selection: str | None = None
+    splits: int | None = Field(
+        default=None, ge=1, description="over how many splits the paper averaged; as the config"
+    )
     values: dict[str, dict[str, dict[str, float | dict[float, float]]]]
 
 
@@ -85,6 +88,7 @@ class PublishedNumber(NamedTuple):
     size: float | None
     value: float
     selection: str | None
+    splits: int | None = None
 
 
 def mapped(value: Any) -> Any:
@@ -128,6 +132,10 @@ class Claim(Strict):
     along: str | None = Field(default=None, description="step, size, n_components, or a parameter")
     argbest: str | None = None
     value: float | str | None = None
+    margin: float | None = Field(
+        default=None, ge=0, description="what a difference on one deterministic split must exceed to decide"
+    )
+    by_construction: str = Field(default="", description="why it cannot fail, which makes it no claim")
 
     @model_validator(mode="after")
     def _one_form(self) -> "Claim":
@@ -425,7 +433,7 @@ class Experiment(Strict):
     def published_numbers(self) -> list[PublishedNumber]:
         """Every printed number, one by one, in the order of the config."""
         return [
-            PublishedNumber(block.source, metric, dataset, arm, size, value, block.selection)
+            PublishedNumber(block.source, metric, dataset, arm, size, value, block.selection, block.splits)
             for block in self.published
             for metric, by_dataset in block.values.items()
             for dataset, by_arm in by_dataset.items()

@@ -1,5 +1,7 @@
 """What the views of one experiment are made from, gathered from the store."""
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,13 +13,21 @@ import pandas as pd
 from manifold_oos import datasets
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Data, Experiment
+from manifold_oos.config.subset import stated_splits
 from manifold_oos.engine.plan import Plan, make_plan
 from manifold_oos.engine.replay import kept_coordinates
 from manifold_oos.engine.splits import DataFacts
-from manifold_oos.engine.store import FILE, Store
+from manifold_oos.engine.store import FILE, Store, make_frame
 from manifold_oos.errors import ConfigError
-from manifold_oos.results.cells import make_cells
-from manifold_oos.results.claims import ClaimResult, judge_claims
+from manifold_oos.metrics import is_time
+from manifold_oos.resources import shipped_configs
+from manifold_oos.results import committed
+from manifold_oos.results.best import final_rows, lead_of
+from manifold_oos.results.cells import summarize_cells
+from manifold_oos.results.claims import ClaimResult, correct, judge_claims
+
+#: How the folder of a run with other values than the config's begins.
+OVERRIDDEN = "set_"
 
 
 @dataclass(frozen=True)
@@ -31,16 +41,46 @@ class Results:
     failures: pd.DataFrame | None = None
     data_dir: Path | None = None
     kept: Mapping[tuple[Any, ...], Path] = field(default_factory=dict)
+    committed: Path | None = None
+
+    @cached_property
+    def final(self) -> pd.DataFrame:
+        """The rows of final results, open grids decided."""
+        return final_rows(self.rows, lead_of(self.experiment))
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """Means, intervals, comparisons and verdicts: see :func:`~manifold_oos.results.cells.make_cells`."""
-        return make_cells(self.rows, self.experiment)
+        told = committed.cells_of(self.committed, self.experiment) if self.committed and self.rows.empty else None
+        return summarize_cells(self.final, self.experiment) if told is None else told
+
+    @cached_property
+    def claims_alone(self) -> list[ClaimResult]:
+        """The claims of the config, each judged by itself."""
+        told = committed.claims_of(self.committed, self.experiment) if self.committed else {}
+        if self.committed and len(self.rows):
+            told = {at: result for at, result in told.items() if committed.beyond_splits(result.claim)}
+        return judge_claims(self.rows, self.experiment, facts=self._numbers, final=self.final, told=told)
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
-        """The claims of the config with their verdicts."""
-        return judge_claims(self.rows, self.experiment, facts=self._numbers)
+        """The claims of the config with their verdicts, corrected for their number."""
+        return correct(self.claims_alone)
+
+    @property
+    def origin(self) -> str:
+        """One line where the numbers are not from a store."""
+        if self.committed is None:
+            return ""
+        file = committed.FILES[0] if len(self.rows) else committed.FILES[1]
+        return (
+            f"{self.experiment.name}: no rows in a store; these are the committed tables ({self.committed / file})"
+        )
+
+    @property
+    def values(self) -> int:
+        """How many numbers of single splits the tables rest on, without times."""
+        return count_values(self.cells)
 
     def _numbers(self, label: str, size: float) -> dict[str, float]:
         """The numbers that a claim may name."""
@@ -99,15 +139,28 @@ class Located:
     folder: Path
 
     def collect(self, data_dir: Path | None = None) -> Results:
-        """Everything that the store has of it."""
+        """Everything that the store has of it; without a store, what was committed."""
         if not (self.root / FILE).is_file():
-            raise ConfigError(f"{self.root}: no results here; moos run {self._again} first, or give --out")
+            results = self.read_committed()
+            if results is None:
+                raise ConfigError(f"{self.root}: no results here; moos run {self._again} first, or give --out")
+            return results
         with Store(self.root) as store:
             results = collect(self.experiment, store, folder=self.folder, data_dir=data_dir)
         if results.rows.empty and set(results.absent) != {data.label for data in self.experiment.datasets}:
             where = f"no rows of the code as it is in {self.root / FILE}"
-            raise ConfigError(f"{self.experiment.name}: {where}; moos run {self._again} first")
+            told = self.read_committed()
+            if told is None:
+                raise ConfigError(f"{self.experiment.name}: {where}; moos run {self._again} first")
+            return told
         return results
+
+    def read_committed(self) -> Results | None:
+        """The results that the files of the folder tell, if it has any."""
+        if not any((self.folder / name).is_file() for name in committed.FILES):
+            return None
+        rows = committed.rows_of(self.folder)
+        return Results(self.experiment, make_frame([]) if rows is None else rows, committed=self.folder)
 
     @property
     def _again(self) -> str:
@@ -116,15 +169,39 @@ class Located:
 
 def locate(target: str | Path, out: str | Path = "results", overrides: Iterable[str] = ()) -> Located:
     """Find the results of a config, or the experiment of a results folder."""
-    folder = Path(target)
+    folder, overrides = Path(target), tuple(overrides)
     if not folder.is_dir():
-        experiment = load_config(target, overrides)
+        experiment = load_overridden(target, overrides)
         return Located(experiment, Path(out), Path(out) / experiment.name)
-    config = folder / "config.yaml"
-    if not config.is_file():
-        raise ConfigError(f"{folder}: not a folder of results (no config.yaml in it)")
     root, name = _root(folder)
-    return Located(load_config(config, overrides).named(name, config), root, folder)
+    config = folder / "config.yaml"
+    if config.is_file():
+        return Located(load_config(config, overrides).named(name, config), root, folder)
+    parts = folder.resolve().parts
+    names = ["/".join(parts[start:]) for start in range(1, len(parts))]
+    shipped = next((name for name in names if f"{name}.yaml" in shipped_configs()), None)
+    if shipped is None or not any((folder / file).is_file() for file in committed.FILES):
+        raise ConfigError(f"{folder}: not a folder of results (no config.yaml in it)")
+    return Located(load_config(f"configs/{shipped}.yaml", overrides), root, folder)
+
+
+def load_overridden(target: str | Path, overrides: Iterable[str] = ()) -> Experiment:
+    """A config; with other values it has a folder of its own, and the paper's splits stay those of the file."""
+    overrides = tuple(overrides)
+    experiment = load_config(target, overrides)
+    if not overrides:
+        return experiment
+    if experiment.published:
+        experiment.published = stated_splits(load_config(target))
+    slug = re.sub(r"[^A-Za-z0-9.=]+", "_", "_".join(overrides)).strip("_")
+    if len(slug) > 60:
+        slug = f"{slug[:50]}_{hashlib.sha256(slug.encode()).hexdigest()[:8]}"
+    return experiment.named(f"{experiment.name}/{OVERRIDDEN}{slug}", experiment.path)
+
+
+def count_values(cells: pd.DataFrame) -> int:
+    """How many numbers of single splits cells rest on, without times."""
+    return int(cells.loc[~cells["metric"].map(is_time).astype(bool), "splits"].sum())
 
 
 def _root(folder: Path) -> tuple[Path, str]:

@@ -49,7 +49,7 @@ def test_one_split_decides_nothing():
     assert result.verdict == "undecided" and "one split" in result.numbers
 
 
-def test_a_split_without_chance_decides_by_its_one_value():
+def test_a_split_without_chance_decides_by_its_one_value_and_a_stated_margin():
     rows = fake_rows({("A", "digits", 0.5): [0.995], ("B", "digits", 0.5): [0.91]}, metric="parameter_r2")
     config = {
         "datasets": [{"name": "digits", "split": {"half_space": {"parameter": 0}}}],
@@ -57,7 +57,10 @@ def test_a_split_without_chance_decides_by_its_one_value():
     }
     assert verdict(rows, {"left": "A", "op": ">=", "right": 0.99}, **config) == "holds"
     assert verdict(rows, {"left": "B", "op": ">=", "right": 0.93}, **config) == "fails"
-    assert verdict(rows, {"best": "A"}, **config) == "holds"
+    assert verdict(rows, {"best": "A"}, **config) == "undecided"  # 0.085 may be anything without a margin
+    assert verdict(rows, {"best": "A", "margin": 0.01}, **config) == "holds"
+    assert verdict(rows, {"best": "B", "margin": 0.01}, **config) == "fails"
+    assert verdict(rows, {"best": "A", "margin": 0.1}, **config) == "undecided"
 
 
 @pytest.fixture
