@@ -39,8 +39,8 @@ def table_texts(results: Results) -> dict[str, str]:
     if len(results.rows):
         texts["splits.csv"] = csv_text(split_rows(results))
         texts["timing.csv"] = csv_text(results.cells[times].drop(columns=JUDGED))
-    if results.claims:
-        texts["claims.csv"] = csv_text(claims_frame(results.claims))
+        if results.claims:
+            texts["claims.csv"] = csv_text(claims_frame(results.claims))
     return texts
 
 

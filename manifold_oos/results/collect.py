@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,10 @@ class Located:
         if not any((self.folder / name).is_file() for name in committed.FILES):
             return None
         rows = committed.rows_of(self.folder)
-        return Results(self.experiment, make_frame([]) if rows is None else rows, committed=self.folder)
+        results = Results(self.experiment, make_frame([]) if rows is None else rows, committed=self.folder)
+        there = set(results.cells["dataset"])
+        labels = [data.label for data in self.experiment.datasets if data.label not in there]
+        return replace(results, absent=dict.fromkeys(labels, "not in the committed tables"))
 
     @property
     def _again(self) -> str:

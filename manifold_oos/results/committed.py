@@ -10,7 +10,7 @@ import pandas as pd
 from manifold_oos.config.model import Claim, Experiment
 from manifold_oos.engine.store import make_frame
 from manifold_oos.results.cells import COLUMNS, JUDGED, judge_cells
-from manifold_oos.results.claims import NOT_JUDGED, ClaimResult, describe
+from manifold_oos.results.claims import NO_CLAIM, NOT_JUDGED, ClaimResult, describe
 from manifold_oos.results.sheets import read_csv
 
 #: Columns of splits.csv and of the reference tables, one row per split.
@@ -59,7 +59,9 @@ def claims_of(folder: Path, experiment: Experiment) -> dict[int, ClaimResult]:
         row = rows.get((claim.source, text))
         if row is not None:
             result = ClaimResult(claim, row.verdict, text, row.numbers, p=getattr(row, "p", math.nan))
-            if "p" not in frame and result.counted:
+            if claim.by_construction:
+                result = replace(result, verdict=NO_CLAIM)
+            elif "p" not in frame and result.counted:
                 numbers = f"no splits are kept to judge it by; it was: {row.verdict}, uncorrected; {row.numbers}"
                 result = replace(result, verdict=NOT_JUDGED, numbers=numbers)
             found[place] = result
