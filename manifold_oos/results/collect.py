@@ -42,6 +42,7 @@ class Results:
     data_dir: Path | None = None
     kept: Mapping[tuple[Any, ...], Path] = field(default_factory=dict)
     committed: Path | None = None
+    caveats: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def final(self) -> pd.DataFrame:
@@ -97,7 +98,8 @@ class Results:
         for data in group:
             if data.stand_in:
                 notes.append(f"{data.label} is a stand-in for {data.stand_in}: not a reproduction")
-            caveat = self.facts[data.label].note if data.label in self.facts else datasets.find(data.name).note
+            known = self.facts[data.label].note if data.label in self.facts else datasets.find(data.name).note
+            caveat = self.caveats.get(data.label, known)
             if caveat:
                 notes.append(f"{data.label}: {caveat}")
             if data.label in self.absent:
@@ -162,8 +164,9 @@ class Located:
         rows = committed.rows_of(self.folder)
         results = Results(self.experiment, make_frame([]) if rows is None else rows, committed=self.folder)
         there = set(results.cells["dataset"])
-        labels = [data.label for data in self.experiment.datasets if data.label not in there]
-        return replace(results, absent=dict.fromkeys(labels, "not in the committed tables"))
+        labels = [data.label for data in self.experiment.datasets]
+        absent = {label: "not in the committed tables" for label in labels if label not in there}
+        return replace(results, absent=absent, caveats=committed.caveats_of(self.folder, labels))
 
     @property
     def _again(self) -> str:

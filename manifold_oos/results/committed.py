@@ -1,6 +1,9 @@
 """Results without a store: what a checkout has in splits.csv, or in table.csv and claims.csv."""
 
+import html
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +69,16 @@ def claims_of(folder: Path, experiment: Experiment) -> dict[int, ClaimResult]:
                 result = replace(result, verdict=NOT_JUDGED, numbers=numbers)
             found[place] = result
     return found
+
+
+def caveats_of(folder: Path, labels: Iterable[str]) -> dict[str, str]:
+    """What a table.md says of the data sets, whose facts a store would have."""
+    path = folder / "table.md"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    found = {
+        label: re.search(rf"^- {re.escape(label)}: (?!data absent)(.+)$", text, re.MULTILINE) for label in labels
+    }
+    return {label: html.unescape(match[1]) for label, match in found.items() if match}
 
 
 def beyond_splits(claim: Claim) -> bool:
