@@ -38,15 +38,15 @@ package: $(VENV)/.dev
 chaos: $(VENV)/.dev
 	MOOS_CHAOS=100 $(BIN)/python -m pytest tests/chaos
 
-# The papers' tables and figures that the data allow, with few repetitions; then docs/reproduction.md.
+# The papers' tables and figures that the data allow, with few repetitions; then docs/reproduction.md and its pages.
 reproduce: $(VENV)/.installed
-	$(BIN)/python scripts/reproduce.py
+	$(BIN)/python -m manifold_oos.reporting.pages.reproduction
 
 # All repetitions and the whole grid, over days; stop and start it at will.
 reproduce-full: $(VENV)/.installed
-	$(BIN)/python scripts/reproduce.py --full
+	$(BIN)/python -m manifold_oos.reporting.pages.reproduction --full
 	$(BIN)/moos run configs/grid/extenders.yaml configs/grid/all.yaml --skip-missing
-	$(BIN)/python scripts/which_extender.py
+	$(BIN)/python -m manifold_oos.reporting.pages.which_extender
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

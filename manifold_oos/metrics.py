@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,21 +15,11 @@ ANGLES = frozenset({"angle", "azimuth", "elevation"})
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a table can show.
+    """A number that a table can show, by the word of configs and ``moos list metrics``.
 
-    Parameters
-    ----------
-    name : str
-        The word of configs and ``moos list metrics``.
-    description : str
-        One line.
-    better : {"lower", "higher"}
-        Which way is good.
-    needs : {"labels", "batch", "parameters", "known", "scalar", "time"}
-        What it is computed from: predicted labels, a batch embedding, true parameters of the new or of the known
-        points, a scalar that the method reports, or the clock.
-    per_step : bool
-        Whether it is also computed for each iteration of a method that reports them.
+    ``needs`` says what it is computed from: predicted labels, a batch embedding, true parameters of the new or of
+    the known points, a scalar that the method reports, or the clock; ``per_step`` whether also for each iteration
+    of a method that reports them; ``label`` and ``unit`` name it on axes and in captions.
     """
 
     name: str
@@ -38,28 +28,16 @@ class Metric:
     needs: Literal["labels", "batch", "parameters", "known", "scalar", "time"]
     compute: Callable[["Outcome"], float] | None = field(default=None, repr=False)
     per_step: bool = False
+    label: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an arm said of the new points, and the truth.
+    """What an arm said of the n_new new points (labels, coordinates, scalars), and the truth.
 
-    Parameters
-    ----------
-    truth, labels : ndarray of shape (n_new,), optional
-        True and predicted labels.
-    coordinates : ndarray of shape (n_new, d), optional
-        Coordinates of the new points.
-    batch : ndarray of shape (n_new, d), optional
-        Their coordinates when all points are embedded together.
-    parameters : mapping of str to ndarray of shape (n_new,)
-        True parameters of the new points.
-    scalars : mapping of str to float
-        What the method reports of itself.
-    known : ndarray of shape (n_known, d), optional
-        Coordinates of the known points.
-    known_parameters : mapping of str to ndarray of shape (n_known,)
-        Their true parameters.
+    ``batch`` are their coordinates when all points are embedded together, ``parameters`` their true parameters;
+    ``known`` and ``known_parameters`` are those of the known points.
     """
 
     truth: NDArray | None = None
@@ -315,122 +293,84 @@ def _list() -> list[Metric]:
     def error(align: Literal["none", "procrustes"]) -> Callable[[Array, Array], float]:
         return lambda Y, batch: embedding_error(Y, batch, align)
 
-    r2 = "R² of the true parameters under the best"
+    def r2(name: str, fit: str, label: str, needs: Any, compute: Callable[[Outcome], float]) -> Metric:
+        text = f"R² of the true parameters under the best {fit}"
+        return Metric(name, text, "higher", needs, compute, needs == "parameters", f"R² of the {label}")
+
+    def rate(name: str, which: str, better: Any, compute: Callable[[Outcome], float]) -> Metric:
+        text = f"percentage of new points with {which} label"
+        return Metric(name, text, better, "labels", compute, True, unit="%")
+
+    def clock(name: str, text: str, label: str, unit: str) -> Metric:
+        return Metric(name, text, "lower", "time", label=label, unit=unit)
+
+    worst, known = "least explained parameter", "of the known points"
+    affine, similar = _parameters("affine", False), _parameters("similarity", False)
+    affine_worst, similar_worst = _parameters("affine", True), _parameters("similarity", True)
     lgrm = "LGRM's distance to the batch embedding per new point, unit coordinates,"
+    norm = "Procrustes distance to the batch embedding over its norm (sparse coding §4.3, as worded)"
+    squared = "centred, scaled, squared Procrustes distance to the batch embedding (sparse coding Table 3 by size)"
+    objective, width = (
+        "value of the method's objective, also at each iteration",
+        "kernel width, also at each iteration",
+    )
+    regular = "R̂ = Ĝ − λD̂ of the interpolator (SOSI eq. 8), summed over coordinates"
     return [
-        Metric(
-            "misclassification_rate",
-            "percentage of new points with a wrong label",
-            "lower",
-            "labels",
-            _labels,
-            True,
-        ),
-        Metric(
-            "recognition_rate",
-            "percentage of new points with the right label",
-            "higher",
-            "labels",
-            lambda o: 100 - _labels(o),
-            True,
-        ),
-        Metric(
-            "alignment_error",
-            "Procrustes distance to the batch embedding over its norm (sparse coding §4.3, as worded)",
-            "lower",
-            "batch",
-            _batch(alignment_error),
-        ),
-        Metric(
-            "alignment_statistic",
-            "centred, scaled, squared Procrustes distance to the batch embedding (sparse coding Table 3 by size)",
-            "lower",
-            "batch",
-            _batch(alignment_statistic),
-        ),
+        rate("misclassification_rate", "a wrong", "lower", _labels),
+        rate("recognition_rate", "the right", "higher", lambda o: 100 - _labels(o)),
+        Metric("alignment_error", norm, "lower", "batch", _batch(alignment_error)),
+        Metric("alignment_statistic", squared, "lower", "batch", _batch(alignment_statistic)),
         Metric("embedding_error", f"{lgrm} signs fixed", "lower", "batch", _batch(embedding_error)),
         Metric("embedding_error_plain", f"{lgrm} signs as they come", "lower", "batch", _batch(error("none"))),
         Metric("embedding_error_procrustes", f"{lgrm} rotated", "lower", "batch", _batch(error("procrustes"))),
-        Metric("parameter_r2", f"{r2} affine fit", "higher", "parameters", _parameters("affine", False), True),
-        Metric(
-            "parameter_r2_worst",
-            f"{r2} affine fit, least explained parameter",
-            "higher",
-            "parameters",
-            _parameters("affine", True),
-            True,
-        ),
-        Metric(
-            "parameter_r2_similarity",
-            f"{r2} similarity",
-            "higher",
-            "parameters",
-            _parameters("similarity", False),
-            True,
-        ),
-        Metric(
+        r2("parameter_r2", "affine fit", "true parameters", "parameters", affine),
+        r2("parameter_r2_worst", f"affine fit, {worst}", "worse true parameter", "parameters", affine_worst),
+        r2("parameter_r2_similarity", "similarity", "true parameters, similarity", "parameters", similar),
+        r2(
             "parameter_r2_similarity_worst",
-            f"{r2} similarity, least explained parameter",
-            "higher",
+            f"similarity, {worst}",
+            "worse true parameter, similarity",
             "parameters",
-            _parameters("similarity", True),
-            True,
+            similar_worst,
         ),
-        Metric("known_parameter_r2", f"{r2} affine fit, of the known points", "higher", "known", _known(False)),
-        Metric(
+        r2("known_parameter_r2", f"affine fit, {known}", "true parameters of known points", "known", _known(False)),
+        r2(
             "known_parameter_r2_worst",
-            f"{r2} affine fit, of the known points, least explained parameter",
-            "higher",
+            f"affine fit, {known}, {worst}",
+            "worse true parameter of known points",
             "known",
             _known(True),
         ),
-        Metric(
+        r2(
             "all_parameter_r2_similarity",
-            f"{r2} similarity, known and new points together",
-            "higher",
+            "similarity, known and new points together",
+            "true parameters of all points, similarity",
             "known",
             _together,
         ),
-        Metric(
-            "objective", "value of the method's objective, also at each iteration", "lower", "scalar", None, True
-        ),
-        Metric("sigma", "kernel width, also at each iteration", "lower", "scalar", None, True),
-        Metric(
-            "regularity", "R̂ = Ĝ − λD̂ of the interpolator (SOSI eq. 8), summed over coordinates", "lower", "scalar"
-        ),
+        Metric("objective", objective, "lower", "scalar", None, True),
+        Metric("sigma", width, "lower", "scalar", None, True, "σ"),
+        Metric("regularity", regular, "lower", "scalar", label="regularity R̂"),
         Metric("gradient", "Ĝ, the interpolator's mean squared gradient (SOSI eq. 9)", "lower", "scalar"),
         Metric("separation", "D̂, its slope across class boundaries (SOSI eq. 10)", "higher", "scalar"),
-        Metric("fit_seconds", "time to fit embedding, extender and classifier", "lower", "time"),
-        Metric("milliseconds_per_sample", "time to give one new point coordinates, or a label", "lower", "time"),
-        Metric("select_seconds", "time to choose parameters on the training set", "lower", "time"),
+        clock("fit_seconds", "time to fit embedding, extender and classifier", "time to fit", "s"),
+        clock(
+            "milliseconds_per_sample",
+            "time to give one new point coordinates, or a label",
+            "time per new point",
+            "ms",
+        ),
+        clock("select_seconds", "time to choose parameters on the training set", "time to choose parameters", "s"),
     ]
 
 
 #: Every metric by name.
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _list()}
-#: Which way each metric is better, for :func:`manifold_oos.results.best.best_rows`.
-DIRECTIONS: dict[str, str] = {name: metric.better for name, metric in METRICS.items()}
-
-UNITS = {"fit_seconds": "s", "select_seconds": "s", "milliseconds_per_sample": "ms"}
-LABELS = {
-    "parameter_r2": "R² of the true parameters",
-    "parameter_r2_worst": "R² of the worse true parameter",
-    "known_parameter_r2": "R² of the true parameters of known points",
-    "known_parameter_r2_worst": "R² of the worse true parameter of known points",
-    "parameter_r2_similarity": "R² of the true parameters, similarity",
-    "parameter_r2_similarity_worst": "R² of the worse true parameter, similarity",
-    "all_parameter_r2_similarity": "R² of the true parameters of all points, similarity",
-    "regularity": "regularity R̂",
-    "sigma": "σ",
-    "fit_seconds": "time to fit",
-    "select_seconds": "time to choose parameters",
-    "milliseconds_per_sample": "time per new point",
-}
 
 
 def better_of(metric: str) -> str:
     """Which way a metric is better: "lower" or "higher"."""
-    return DIRECTIONS.get(metric, "lower")
+    return METRICS[metric].better if metric in METRICS else "lower"
 
 
 def is_time(metric: str) -> bool:
@@ -440,9 +380,7 @@ def is_time(metric: str) -> bool:
 
 def unit_of(metric: str) -> str:
     """The unit of a metric, such as "%"; empty where it has none."""
-    if metric in METRICS and METRICS[metric].needs == "labels":
-        return "%"
-    return UNITS.get(metric, "")
+    return METRICS[metric].unit if metric in METRICS else ""
 
 
 def label_of(metric: str) -> str:
@@ -453,5 +391,5 @@ def label_of(metric: str) -> str:
     >>> label_of("misclassification_rate")
     'misclassification rate (%)'
     """
-    unit = unit_of(metric)
-    return LABELS.get(metric, metric.replace("_", " ")) + (f" ({unit})" if unit else "")
+    words = METRICS[metric].label if metric in METRICS else ""
+    return (words or metric.replace("_", " ")) + (f" ({unit_of(metric)})" if unit_of(metric) else "")

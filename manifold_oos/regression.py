@@ -9,16 +9,18 @@ from typing import Any
 
 import pandas as pd
 
+from manifold_oos.atomic import write_text
 from manifold_oos.config.model import Experiment
 from manifold_oos.config.subset import experiment_of
 from manifold_oos.engine.progress import Progress
 from manifold_oos.engine.runner import run_experiment
 from manifold_oos.engine.store import Store
-from manifold_oos.errors import ConfigError
+from manifold_oos.errors import ConfigError, MoosError
 from manifold_oos.metrics import unit_of
 from manifold_oos.reporting.write import split_rows
 from manifold_oos.resources import shipped
 from manifold_oos.results.collect import Results, collect, locate
+from manifold_oos.results.sheets import csv_text, read_csv
 
 #: A split may differ by so many test samples or points, whichever is more; the mean of a cell by so many points.
 SAMPLES, POINTS, MEAN_POINTS = 2, 0.3, 0.2
@@ -26,6 +28,7 @@ SAMPLES, POINTS, MEAN_POINTS = 2, 0.3, 0.2
 RELATIVE = 1e-3
 KEY = ["metric", "dataset", "size", "arm", "selection", "repetition"]
 REFERENCE = Path("results") / "reference"
+LOG_HEAD = "# Why the reference changed\n\nOne line for each `moos check --update`, oldest first.\n\n"
 
 
 @dataclass(frozen=True)
@@ -69,14 +72,8 @@ class Checked:
 def read_reference(path: Path) -> pd.DataFrame:
     """Read a table of splits."""
     if not path.is_file():
-        raise ConfigError(f"{path}: no such reference; scripts/make_reference.py writes one")
-    try:
-        frame = pd.read_csv(path, dtype={"arm": str, "dataset": str, "selection": str, "metric": str})
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not a table of splits ({error})") from error
-    missing = [column for column in (*KEY, "value", "n_test") if column not in frame]
-    if missing:
-        raise ConfigError(f"{path}: not a table of splits: no column {', '.join(missing)}")
+        raise ConfigError(f"{path}: no such reference; moos check CONFIG --update REASON writes one")
+    frame = read_csv(path, "splits", (*KEY, "value", "n_test"))
     if frame.empty:
         raise ConfigError(f"{path}: the reference is empty")
     return frame
@@ -142,6 +139,30 @@ def run_check(
     table = table[~table["dataset"].isin(checked.skipped)]
     checked.compared, checked.differences = compare_splits(split_rows(results), table)
     return checked
+
+
+def update_reference(
+    experiment: Experiment,
+    reason: str,
+    *,
+    folder: Path = REFERENCE,
+    workers: int | None = None,
+    data_dir: Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[Path, int]:
+    """Compute an experiment anew, write its reference table and say why in CHANGES.md; the file and its rows."""
+    with tempfile.TemporaryDirectory(prefix="moos-reference-") as root:
+        summary = run_experiment(experiment, root, workers, data_dir=data_dir, progress=progress)
+        if summary.interrupted:
+            raise KeyboardInterrupt
+        if summary.failed:
+            raise MoosError(f"{experiment.name}: {len(summary.failed)} lines failed; no reference written")
+        with Store(root) as store:
+            rows = split_rows(collect(experiment, store, plan=summary.plan))
+    log = folder / "CHANGES.md"
+    before = log.read_text(encoding="utf-8") if log.is_file() else LOG_HEAD
+    write_text(log, f"{before}- `{experiment.name}`, {len(rows)} numbers: {' '.join(reason.split())}\n")
+    return write_text(folder / f"{experiment.name}.csv", csv_text(rows)), len(rows)
 
 
 def compare_splits(ours: pd.DataFrame, reference: pd.DataFrame) -> tuple[int, list[Difference]]:

@@ -1,6 +1,8 @@
 """Imports point one way: a room uses those below it, never those above, and siblings only where stated."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "manifold_oos"
@@ -78,3 +80,13 @@ def test_a_class_name_stands_once():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 seen.setdefault(node.name, []).append(file.relative_to(PACKAGE).as_posix())
     assert not {name: files for name, files in seen.items() if len(files) > 1}
+
+
+def test_gathering_results_draws_nothing():
+    code = (
+        "import sys; from manifold_oos.results.collect import locate, collect; "
+        "import manifold_oos.reporting.write, manifold_oos.regression; "
+        "print([name for name in ('matplotlib', 'plotly') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -30,6 +30,7 @@ def common(command: Any) -> Any:
         click.option("--skip-missing", is_flag=True, help="Go on without data sets that cannot be had."),
         click.option("--fresh", is_flag=True, help="Archive what is there of this experiment, compute all of it."),
         click.option("--trust", is_flag=True, help="Import package.module:Class of a config outside this folder."),
+        click.option("--force", is_flag=True, help="Replace tables and figures that rest on more numbers."),
         click.option("--fail-fast", is_flag=True, help="Stop at the first trial that fails."),
         click.option("--dry-run", is_flag=True, help="Print trials, rows and time, run nothing."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs."),
@@ -69,11 +70,12 @@ def run(configs: tuple[str, ...], **options: Any) -> int:
 
 def _load(path: str, overrides: tuple[str, ...], trust: bool, dry: bool) -> "tuple[Experiment, Trust]":
     """A config, and whose code may be imported for it."""
-    from manifold_oos.config.load import find_config, load_config
+    from manifold_oos.config.load import find_config
+    from manifold_oos.results.collect import load_overridden
 
     mode: Trust = "none" if dry else trust_in(find_config(path), trust)
     with trusting(mode):
-        return load_config(path, overrides), mode
+        return load_overridden(path, overrides), mode
 
 
 @click.command()
@@ -106,6 +108,7 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     from manifold_oos.engine.runner import run_experiment
 
     as_json, quiet, dry = options.pop("as_json"), options.pop("quiet"), options.pop("dry_run")
+    force = options.pop("force")
     options["offline"] = options["offline"] or None
     if dry:
         return _dry_run(experiment, options, as_json)
@@ -116,7 +119,7 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     if summary.interrupted:
         click.echo(f"interrupted; every finished trial is stored. To resume: {again}", err=True)
         return 128 + summary.interrupted
-    files = _show(experiment, summary, options, as_json)
+    files = _show(experiment, summary, options, as_json, force)
     for label, reason in summary.plan.absent.items():
         click.echo(f"{label}: data absent: {reason}", err=True)
     if as_json:
@@ -145,19 +148,27 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     return 1 if summary.failed else 0
 
 
-def _show(experiment: "Experiment", summary: "RunSummary", options: dict[str, Any], as_json: bool) -> list[str]:
+def _show(
+    experiment: "Experiment", summary: "RunSummary", options: dict[str, Any], as_json: bool, force: bool
+) -> list[str]:
     """Write the views, print the table, name the figures."""
+    from rich.console import Console
+
     from manifold_oos.engine.records import write_records
     from manifold_oos.engine.store import Store
-    from manifold_oos.reporting.write import print_summary, write_outputs
+    from manifold_oos.reporting.write import fewer_rows, print_results, write_figures, write_tables
+    from manifold_oos.results.collect import collect
 
+    folder = summary.folder
     with Store(options["out"]) as store:
-        files = write_records(summary.plan, store, summary.folder)
-        files += write_outputs(
-            experiment, store, summary.folder, plan=summary.plan, data_dir=options.get("data_dir")
-        )
-        if not as_json:
-            print_summary(experiment, store, plan=summary.plan)
+        files = write_records(summary.plan, store, folder)
+        results = collect(experiment, store, plan=summary.plan, folder=folder, data_dir=options.get("data_dir"))
+    if (kept := fewer_rows(results, folder)) and not force:
+        click.echo(kept, err=True)
+    else:
+        files += [*write_tables(results, folder), *write_figures(results, folder)]
+    if not as_json:
+        print_results(results, Console())
     figures = [path for path in files if path.suffix == ".png"]
     if figures and not as_json:
         click.echo("figures: " + ", ".join(str(path) for path in figures))

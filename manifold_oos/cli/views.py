@@ -11,6 +11,7 @@ from manifold_oos.registry import trusting
 
 if TYPE_CHECKING:
     from manifold_oos.regression import Checked
+    from manifold_oos.results.collect import Results
 
 REGRESSION = 3
 
@@ -23,6 +24,7 @@ def common(command: Any) -> Any:
             "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config."
         ),
         click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first."),
+        click.option("--force", is_flag=True, help="Replace files that rest on more numbers."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -42,7 +44,13 @@ def common(command: Any) -> Any:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON, for programs.")
 def table(
-    targets: tuple[str, ...], out: str, overrides: tuple[str, ...], data_dir: Path | None, form: str, as_json: bool
+    targets: tuple[str, ...],
+    out: str,
+    overrides: tuple[str, ...],
+    data_dir: Path | None,
+    force: bool,
+    form: str,
+    as_json: bool,
 ) -> None:
     """Write the tables of finished runs again and print them.
 
@@ -52,7 +60,7 @@ def table(
     """
     from rich.console import Console
 
-    from manifold_oos.reporting.write import print_results, write_tables
+    from manifold_oos.reporting.write import claims_frame, print_results, table_texts, write_tables
     from manifold_oos.results.collect import locate
 
     click.get_current_context().with_resource(trusting("none"))
@@ -60,21 +68,29 @@ def table(
     cells = []
     for place in found:
         results = place.collect(data_dir)
-        paths = {path.name: path for path in write_tables(results, place.folder)}
+        if _may_write(results, place.folder, force):
+            write_tables(results, place.folder)
         if as_json:
             records = json.loads(results.cells.to_json(orient="records"))
-            claims = [
-                {"source": c.claim.source, "claim": c.text, "verdict": c.verdict, "numbers": c.numbers}
-                for c in results.claims
-            ]
+            claims = json.loads(claims_frame(results.claims).to_json(orient="records"))
             cells.append({"experiment": place.experiment.name, "cells": records, "claims": claims})
         elif form == "text":
             print_results(results, Console())
-            click.echo(f"written: {place.folder}", err=True)
         else:
-            click.echo(paths[f"table.{form}"].read_text(encoding="utf-8"), nl=False)
+            click.echo(table_texts(results)[f"table.{form}"], nl=False)
     if as_json:
         click.echo(json.dumps(cells, indent=2, ensure_ascii=False))
+
+
+def _may_write(results: "Results", folder: Path, force: bool) -> bool:
+    """Whether files may be written; one line says where the numbers are from, or what is kept."""
+    from manifold_oos.reporting.write import fewer_rows
+
+    kept = results.origin or fewer_rows(results, folder)
+    write = force or not kept
+    said = results.origin if results.origin else kept if not write else f"written: {folder}"
+    click.echo(said, err=True)
+    return write
 
 
 @click.command()
@@ -87,6 +103,7 @@ def plot(
     out: str,
     overrides: tuple[str, ...],
     data_dir: Path | None,
+    force: bool,
     figures: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -106,6 +123,10 @@ def plot(
     files = []
     for place in found:
         results = place.collect(data_dir)
+        if results.rows.empty and results.committed:
+            raise ConfigError(f"{results.origin}, which have no rows to draw")
+        if not _may_write(results, place.folder, force):
+            continue
         told: list[str] = []
         written = write_figures(results, place.folder, figures, told.append)
         for text in told:
@@ -125,6 +146,11 @@ def plot(
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; the default is the number of cores.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+@click.option("--update", "reason", metavar="REASON", help="Write the references of CONFIGs anew, and why.")
+@click.option("--repetitions", type=int, help="With --update: at most so many splits.")
+@click.option("--dataset", "datasets", multiple=True, help="With --update: label of a data set to keep.")
+@click.option("--size", "sizes", type=float, multiple=True, help="With --update: a size to keep.")
+@click.option("--arm", "arms", multiple=True, help="With --update: an arm to keep.")
 def check(
     targets: tuple[str, ...],
     against: Path | None,
@@ -133,11 +159,17 @@ def check(
     workers: int | None,
     data_dir: Path | None,
     as_json: bool,
+    reason: str | None,
+    **narrow: Any,
 ) -> int:
     """Compute reported numbers anew and compare them with the reference; a changed number is exit code 3.
 
     Without a target: every config that has a reference in results/reference. A results folder without one is
     compared with its own splits.csv. Everything is computed in a temporary folder unless --out names one.
+
+    \b
+    moos check configs/nsse/orl.yaml
+    moos check configs/quickstart.yaml --update "new default of sigma" --repetitions 2
     """
     from manifold_oos.engine.progress import make_progress
     from manifold_oos.errors import ConfigError
@@ -145,6 +177,10 @@ def check(
 
     if any(Path(target).is_dir() for target in targets):  # a folder may be someone else's
         click.get_current_context().with_resource(trusting("listed"))
+    if reason is not None:
+        return _update(targets, reason, workers, data_dir, narrow)
+    if any(narrow.values()):
+        raise ConfigError("--repetitions, --dataset, --size and --arm go with --update")
     checks = find_checks(targets, against)
     done = []
     for experiment, reference in checks:
@@ -167,11 +203,37 @@ def check(
     return REGRESSION if any(checked.differences for checked in done) else 0
 
 
+def _update(
+    targets: tuple[str, ...], reason: str, workers: int | None, data_dir: Path | None, narrow: dict[str, Any]
+) -> int:
+    from manifold_oos.config.load import load_config
+    from manifold_oos.config.subset import experiment_of, reduce_experiment
+    from manifold_oos.engine.progress import make_progress
+    from manifold_oos.errors import ConfigError
+    from manifold_oos.regression import find_references, read_reference, update_reference
+
+    if not reason.strip() or not targets:
+        raise ConfigError("--update needs a reason and the configs whose references are written")
+    references = find_references()
+    for target in targets:
+        experiment = load_config(target)
+        if any(narrow.values()) or experiment.name not in references:
+            part = reduce_experiment(experiment, **{name: value or None for name, value in narrow.items()})
+        else:  # what the reference covers now
+            part = experiment_of(experiment, read_reference(references[experiment.name]))
+        progress = make_progress(part.metrics[0])
+        path, rows = update_reference(part, reason, workers=workers, data_dir=data_dir, progress=progress)
+        click.echo(f"{path}: {rows} rows")
+    return 0
+
+
 def _print_checked(checked: "Checked") -> None:
     """One config: verdict, differences, published numbers, claims."""
     from rich.console import Console
 
+    from manifold_oos.reporting.numbers import number_text
     from manifold_oos.reporting.write import print_claims
+    from manifold_oos.results.published import SIGNS
 
     for label, reason in checked.skipped.items():
         click.echo(f"{checked.name}: {label} skipped, data absent: {reason}")
@@ -190,12 +252,12 @@ def _print_checked(checked: "Checked") -> None:
     judged = results.cells[results.cells["verdict"] != ""]
     if len(judged):
         counts = Counter(judged["verdict"])
-        words = ", ".join(f"{counts[word]} {word}" for word in ("matches", "better", "worse") if counts[word])
+        words = ", ".join(f"{counts[word]} {word}" for word in SIGNS if counts[word])
         splits = int(judged["splits"].max())
         click.echo(f"{checked.name}: published numbers, on {splits} splits: {words}")
         cell: Any
         for cell in judged[judged["verdict"] == "worse"].itertuples():
-            ours = f"{cell.mean:.2f}, published {cell.published:g}"
+            ours = f"{number_text(cell.mean, cell.metric)}, published {number_text(cell.published, cell.metric)}"
             click.echo(f"  worse: {cell.arm} on {cell.dataset} {cell.size:g} ({cell.protocol}): {ours}")
     print_claims([claim for claim in results.claims if claim.verdict != "no data"], Console())
 

@@ -414,7 +414,7 @@ class Experiment(Strict):
     def published_numbers(self) -> list[PublishedNumber]:
         """Every printed number, one by one, in the order of the config."""
         return [
-            PublishedNumber(block.source, metric, dataset, arm, size, value, block.selection)
+            PublishedNumber(block.source, metric, dataset, arm, size, value, block.selection, block.splits)
             for block in self.published
             for metric, by_dataset in block.values.items()
             for dataset, by_arm in by_dataset.items()

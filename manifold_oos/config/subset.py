@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 
 import pandas as pd
 
-from manifold_oos.config.model import FIXED, Data, Experiment, Split
+from manifold_oos.config.model import FIXED, Data, Experiment, Published, Split
 from manifold_oos.errors import ConfigError
 
 
@@ -80,5 +80,12 @@ def _among(size: float, sizes: Collection[float]) -> bool:
     return any(math.isclose(size, wanted, rel_tol=1e-9) for wanted in sizes)
 
 
+def stated_splits(experiment: Experiment) -> list[Published]:
+    """The printed numbers with the paper's number of splits, before an experiment is cut to fewer."""
+    rounds = max(experiment.split_of(data).rounds for data in experiment.datasets)
+    return [block.model_copy(update={"splits": block.splits or rounds}) for block in experiment.published]
+
+
 def _copy(experiment: Experiment, **update: object) -> Experiment:
+    update |= {"published": stated_splits(experiment)}
     return experiment.model_copy(update=update).named(experiment.name, experiment.path)

@@ -102,6 +102,9 @@ class Published(Strict):
 
     source: str = ""
     selection: str | None = None
+    splits: Annotated[Whole, Field(ge=1)] | None = Field(
+        default=None, description="over how many splits the paper averaged; as the config"
+    )
     values: dict[str, dict[str, dict[str, Real | dict[Real, Real]]]]
 
 
@@ -115,6 +118,7 @@ class PublishedNumber(NamedTuple):
     size: float | None
     value: float
     selection: str | None
+    splits: int | None = None
 
 
 def mapped(value: Any) -> Any:
@@ -207,6 +211,10 @@ class Claim(Strict):
     along: str | None = Field(default=None, description="step, size, n_components, or a parameter")
     argbest: str | None = None
     value: Real | str | None = None
+    margin: Annotated[Real, Field(ge=0)] | None = Field(
+        default=None, description="what a difference on one deterministic split must exceed to decide"
+    )
+    by_construction: str = Field(default="", description="why it cannot fail, which makes it no claim")
 
     @model_validator(mode="after")
     def _one_form(self) -> "Claim":

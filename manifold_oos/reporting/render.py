@@ -1,18 +1,20 @@
 """Tables written down: Markdown, LaTeX (booktabs) and the terminal."""
 
+import html
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from manifold_oos.results.published import SIGNS
+from manifold_oos.reporting.numbers import number_text, ours_text, sign_text, word_text
+from manifold_oos.results.published import LEGEND
 from manifold_oos.results.tables import TableEntry, TableView
 
-COLORS = {"matches": "green", "better": "cyan", "worse": "red"}
+COLORS = {"match": "green", "compatible": "green", "too noisy": "yellow", "better": "cyan", "worse": "red"}
 _TEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -31,6 +33,9 @@ _TEX = {
     "†": r"$\dagger$",
     "≥": r"$\geq$",
     "≤": r"$\leq$",
+    "≈": r"$\approx$",
+    "√": r"$\surd$",
+    "δ": r"$\delta$",
     "×": r"$\times$",
     "σ": r"$\sigma$",
     "μ": r"$\mu$",
@@ -41,34 +46,34 @@ _TEX = {
 }
 
 
-def markdown(tables: Sequence[TableView], *, title: str = "") -> str:
-    """Tables as Markdown."""
-    blocks = [f"# {_md(title)}\n"] if title else []
+def markdown(tables: Sequence[TableView], *, title: str = "", level: int = 2) -> str:
+    """Tables as Markdown, each below a heading of the given level; the rule of verdicts stands once, at the end."""
+    blocks = [f"# {md(title)}\n"] if title else []
     for table in tables:
-        blocks.append(f"## {_md(_heading(table))}\n")
+        blocks.append(f"{'#' * level} {md(_heading(table))}\n")
         head = ["arm", "selection"]
         for header in table.headers:
             head += [header, "published"] if table.has_published else [header]
-        lines = [head, ["---", "---", *["--:"] * (len(head) - 2)]]
+        rows = []
         for line in table.lines:
             cells = [line.arm, line.selection]
             for entry in line.entries:
                 cells.append(_ours(entry, table, bold="**{}**"))
-                if table.has_published:
-                    cells.append(_published(entry, table))
-            lines.append([_md(cell) for cell in cells])
-        blocks.append("\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n")
-        blocks += [f"- {_md(note)}" for note in table.notes]
+                cells += [_published(entry, table)] * table.has_published
+            rows.append(cells)
+        blocks += [markdown_table(head, rows, numbers=len(head) - 2), ""]
+        blocks += [f"- {md(note)}" for note in table.notes]
         if table.has_published:
-            blocks.append(f"- {LEGEND}")
+            blocks.append(f"- {md(LEGEND)}")
         blocks.append("")
     return "\n".join(blocks)
 
 
-LEGEND = (
-    "published: matches (=) within the larger of our interval and min(2 points, half the value), else better (+) "
-    "or worse (−)"
-)
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: int = 0) -> str:
+    """A Markdown table, its last columns to the right where they are numbers."""
+    rule = ["---"] * (len(head) - numbers) + ["--:"] * numbers
+    lines = [list(map(md, head)), rule, *([md(str(cell)) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def latex(tables: Sequence[TableView], *, title: str = "") -> str:
@@ -124,7 +129,7 @@ def rich_table(table: TableView) -> Group:
                 cell.append("\n" + printed, style=COLORS.get(entry.verdict, "dim") + " not bold")
             cells.append(cell)
         out.add_row(*cells)
-    notes = [*table.notes, *(["below ours: the published number and how ours stands to it"] * table.has_published)]
+    notes = [*table.notes, *([f"below ours the published number; {LEGEND}"] * table.has_published)]
     return Group(Text(_heading(table), style="bold"), out, *(Text(f"  {note}", style="dim") for note in notes))
 
 
@@ -133,14 +138,8 @@ def _heading(table: TableView) -> str:
 
 
 def _ours(entry: TableEntry, table: TableView, *, bold: str, escape: Callable[[str], str] = str) -> str:
-    """Our mean and half its interval, or why there is none."""
-    text = entry.state or "–"
-    if entry.splits:
-        decimals = table.digits(entry.mean)
-        text = f"{entry.mean:.{decimals}f}"
-        if math.isfinite(entry.half_width):
-            text += f" ± {entry.half_width:.{decimals}f}"
-    text = escape(text)
+    """Our mean and half its interval, the best in bold, or why there is none."""
+    text = escape(ours_text(entry, table.metric))
     if entry.best:
         text = bold.format(text)
     return text if entry.tuned else text + escape(" †")
@@ -150,13 +149,13 @@ def _published(entry: TableEntry, table: TableView, *, words: bool = False) -> s
     """The printed number and the verdict, as a sign or as a word."""
     if not math.isfinite(entry.published):
         return ""
-    verdict = entry.verdict if words else SIGNS.get(entry.verdict, "")
-    return f"{entry.published:.{table.digits(entry.published)}f} {verdict}".strip()
+    verdict = (word_text if words else sign_text)(entry.verdict, entry.needed)
+    return f"{number_text(entry.published, table.metric)} {verdict}".strip()
 
 
-def _md(text: str) -> str:
-    """Escape what would break a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")
+def md(text: str) -> str:
+    """Escape what would break a Markdown table or be taken for HTML."""
+    return html.escape(text, quote=False).replace("|", "\\|").replace("\n", " ")
 
 
 def _tex(text: str) -> str:

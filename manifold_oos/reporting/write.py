@@ -1,6 +1,6 @@
-"""Writes and prints what a run has to show: tables, times, claims and figures, all rebuilt from the store."""
+"""Writes and prints what a run has to show: tables, times, claims and figures, all rebuilt from the rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -8,67 +8,67 @@ from rich.console import Console
 from rich.text import Text
 
 from manifold_oos.atomic import write_text
-from manifold_oos.config.model import Experiment
-from manifold_oos.engine.plan import Plan
-from manifold_oos.engine.store import Store
 from manifold_oos.errors import DataError
-from manifold_oos.metrics import is_time, unit_of
-from manifold_oos.reporting.figures.draw import draw_output, figure_outputs, stem_of
-from manifold_oos.reporting.figures.style import empty_panel, new_figure, save
-from manifold_oos.reporting.render import latex, markdown, rich_table
-from manifold_oos.results.best import final_rows, lead_of
-from manifold_oos.results.cells import in_order
+from manifold_oos.metrics import is_time
+from manifold_oos.reporting.numbers import number_text
+from manifold_oos.reporting.render import latex, markdown, markdown_table, md, rich_table
+from manifold_oos.results.cells import JUDGED, in_order
 from manifold_oos.results.claims import ClaimResult
-from manifold_oos.results.collect import Results, collect
-from manifold_oos.results.explanations import deviations
-from manifold_oos.results.published import SIGNS
+from manifold_oos.results.collect import Results, count_values
+from manifold_oos.results.committed import SPLIT_COLUMNS
+from manifold_oos.results.explanations import PrintedColumn, printed_columns
+from manifold_oos.results.published import SIGNS, Verdict
+from manifold_oos.results.sheets import csv_text, read_csv
 from manifold_oos.results.tables import make_tables
 
-#: Columns of splits.csv and of the reference tables, one row per split.
-SPLIT_COLUMNS = [
-    "metric", "dataset", "size", "arm", "selection", "repetition", "n_components", "n_train", "n_test", "value",
-    "chosen",
-]  # fmt: skip
 COLORS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
-def write_outputs(
-    experiment: Experiment,
-    store: Store,
-    folder: Path,
-    *,
-    plan: Plan | None = None,
-    data_dir: str | Path | None = None,
-) -> list[Path]:
-    """Write all tables and figures of an experiment."""
-    results = collect(experiment, store, plan=plan, folder=folder, data_dir=data_dir)
-    return [*write_tables(results, folder), *write_figures(results, folder)]
-
-
-def write_tables(results: Results, folder: Path) -> list[Path]:
-    """Write table.csv (without times), splits.csv, timing.csv, table.md, table.tex and claims.csv."""
+def table_texts(results: Results) -> dict[str, str]:
+    """table.csv (without times), splits.csv, timing.csv, table.md, table.tex and claims.csv by name."""
     experiment = results.experiment
     times = results.cells["metric"].map(is_time).astype(bool)
     title = experiment.title or experiment.name
     tables = make_tables(results)
-    text = markdown(tables, title=title) + _readings_markdown(results) + _claims_markdown(results.claims)
-    text += _failures_markdown(results)
-    paths = [
-        write_text(folder / "table.csv", csv_text(results.cells[~times])),
-        write_text(folder / "splits.csv", csv_text(split_rows(results))),
-        write_text(folder / "timing.csv", csv_text(results.cells[times].drop(columns=["published", "source"]))),
-        write_text(folder / "table.md", text),
-        write_text(folder / "table.tex", latex(tables, title=title)),
-    ]
-    if results.claims:
-        paths.append(write_text(folder / "claims.csv", csv_text(claims_frame(results.claims))))
-    return paths
+    text = markdown(tables, title=title) + _readings_section(results) + _claims_section(results.claims)
+    texts = {
+        "table.csv": csv_text(results.cells[~times]),
+        "table.md": text + _failures_section(results),
+        "table.tex": latex(tables, title=title),
+    }
+    if len(results.rows):
+        texts["splits.csv"] = csv_text(split_rows(results))
+        texts["timing.csv"] = csv_text(results.cells[times].drop(columns=JUDGED))
+        if results.claims:
+            texts["claims.csv"] = csv_text(claims_frame(results.claims))
+    return texts
+
+
+def fewer_rows(results: Results, folder: Path) -> str:
+    """Why the tables of a folder are not to be replaced: they rest on more numbers than these. Else empty."""
+    path = folder / "table.csv"
+    if not path.is_file():
+        return ""
+    there = count_values(read_csv(path, "cells", ("metric", "splits")))
+    if there <= results.values:
+        return ""
+    return (
+        f"{folder}: kept, its tables rest on {there} numbers and these on {results.values}; --force replaces them"
+    )
+
+
+def write_tables(results: Results, folder: Path) -> list[Path]:
+    """Write the tables of an experiment."""
+    return [write_text(folder / name, text) for name, text in table_texts(results).items()]
 
 
 def write_figures(
     results: Results, folder: Path, only: Iterable[str] = (), say: Callable[[str], object] | None = None
 ) -> list[Path]:
     """Draw and write every figure of an experiment as PNG and PDF."""
+    from manifold_oos.reporting.figures.draw import draw_output, figure_outputs, stem_of
+    from manifold_oos.reporting.figures.style import empty_panel, new_figure, save
+
     wanted = set(only)
     paths = []
     for output in figure_outputs(results):
@@ -89,53 +89,46 @@ def write_figures(
 
 def split_rows(results: Results) -> pd.DataFrame:
     """The final numbers split by split, without times: what a reference table keeps."""
-    rows = results.rows[~results.rows["metric"].map(is_time).astype(bool)]
-    return in_order(final_rows(rows, lead_of(results.experiment)), results.experiment)[SPLIT_COLUMNS]
-
-
-def csv_text(frame: pd.DataFrame) -> str:
-    """A DataFrame as CSV with fixed bytes: ten digits, plain newlines."""
-    return str(frame.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+    final = results.final[~results.final["metric"].map(is_time).astype(bool)]
+    return in_order(final, results.experiment)[SPLIT_COLUMNS]
 
 
 def claims_frame(claims: Sequence[ClaimResult]) -> pd.DataFrame:
-    """Claims with their verdicts as a table."""
-    records = [(result.claim.source, result.text, result.verdict, result.numbers) for result in claims]
-    return pd.DataFrame.from_records(records, columns=["source", "claim", "verdict", "numbers"])
+    """Claims with their verdicts as a table; ``p`` is before Holm's correction."""
+    records = [
+        (one.claim.source, one.text, one.verdict, one.p, numbers_text(one)) for one in claims
+    ]  # fmt: skip
+    return pd.DataFrame.from_records(records, columns=["source", "claim", "verdict", "p", "numbers"])
 
 
-def _claims_markdown(claims: Sequence[ClaimResult]) -> str:
-    if not claims:
-        return ""
-    lines = ["## Claims\n", "| source | claim | verdict | numbers |", "|---|---|---|---|"]
-    for row in claims_frame(claims).itertuples(index=False):
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |")
-    return "\n".join(lines) + "\n"
+def numbers_text(result: ClaimResult) -> str:
+    """What a claim rests on, and whether it is counted with another."""
+    return result.numbers + (f"; counted with: {result.part_of}" if result.part_of else "")
 
 
-def _readings_markdown(results: Results) -> str:
+def claims_markdown(claims: Sequence[ClaimResult]) -> str:
+    """Claims with their verdicts as a Markdown table."""
+    rows = [(one.claim.source, one.text, f"**{one.verdict}**", numbers_text(one)) for one in claims]
+    return markdown_table(["source", "claim", "verdict", "numbers"], rows)
+
+
+def _claims_section(claims: Sequence[ClaimResult]) -> str:
+    return f"## Claims\n\n{claims_markdown(claims)}\n" if claims else ""
+
+
+def _readings_section(results: Results) -> str:
     text = readings_markdown(results)
-    return f"## Printed numbers that ours do not match\n\n{text}\n" if text else ""
+    return f"## Printed columns that ours miss\n\n{text}\n" if text else ""
 
 
-def _failures_markdown(results: Results) -> str:
+def _failures_section(results: Results) -> str:
     if results.failures is None or results.failures.empty:
         return ""
     lines = ["\n## Failed\n"]
     for row in results.failures.itertuples(index=False):
-        lines.append(f"- {row.arm} on {row.dataset} {row.size:g}, repetition {row.repetition}: {row.message}")
+        message = f"{row.arm} on {row.dataset} {row.size:g}, repetition {row.repetition}: {row.message}"
+        lines.append(f"- {md(message)}")
     return "\n".join(lines) + "\n"
-
-
-def print_summary(
-    experiment: Experiment,
-    store: Store,
-    *,
-    plan: Plan | None = None,
-    console: Console | None = None,
-) -> None:
-    """Print the tables of an experiment and the verdicts on its claims."""
-    print_results(collect(experiment, store, plan=plan), console or Console())
 
 
 def print_results(results: Results, console: Console) -> None:
@@ -153,53 +146,48 @@ def print_results(results: Results, console: Console) -> None:
 def print_claims(claims: Sequence[ClaimResult], console: Console) -> None:
     """Print one line per claim: verdict, source, words, numbers."""
     for result in claims:
-        line = Text(f"{result.verdict:>9}", style=COLORS.get(result.verdict, "dim"))
+        line = Text(f"{result.verdict:>10}", style=COLORS.get(result.verdict, "dim"))
         line.append(f"  {result.claim.source}: {result.text}", style="default")
-        line.append(f"\n           {result.numbers}", style="dim")
+        line.append(f"\n            {numbers_text(result)}", style="dim")
         console.print(line, soft_wrap=not console.is_terminal)
 
 
 def readings_markdown(results: Results) -> str:
-    """The deviating cells line by line as Markdown: printed, ours, and what each other reading gave."""
-    table = deviations(results)
-    if table.empty:
+    """The columns that ours miss, line by line: printed, ours, and what each other reading gave."""
+    columns = [column for column in printed_columns(results) if column.deviates]
+    if not columns:
         return ""
-    lines = [
-        "| place | arm | at | printed | ours | other readings that were measured |",
-        "|---|---|---|---|---|---|",
+    head = ["place", "arm", "at", "printed", "ours", "other readings, whole columns", "given by"]
+    used = {name for column in columns for name in column.readings}
+    texts = [
+        f"- *{md(name)}*: {md(reading.text)}"
+        for name, reading in results.experiment.readings.items()
+        if name in used
     ]
-    lines += [f"| {' | '.join(cells)} |" for cells in _lines(table)]
-    used = set(table["reading"].dropna())
-    texts = [f"- *{name}*: {reading.text}" for name, reading in results.experiment.readings.items() if name in used]
-    return "\n".join([*lines, "", *texts, *([""] if texts else [])])
+    return "\n".join([markdown_table(head, map(_line, columns)), "", *texts, *([""] if texts else [])])
 
 
-def _lines(table: pd.DataFrame) -> Iterator[list[str]]:
-    """One line per arm and metric, its sizes side by side."""
-    for (source, _, metric, dataset, arm), block in table.groupby(
-        ["source", "protocol", "metric", "dataset", "arm"], sort=False
-    ):
-        digits = 2 if unit_of(str(metric)) == "%" else 3
-        first = block.drop_duplicates("size")
-        ours = [
-            f"{mean:.{digits}f} {SIGNS[verdict]}"
-            for mean, verdict in zip(first["ours"], first["verdict"], strict=True)
+def _line(column: PrintedColumn) -> list[str]:
+    """One printed column, its sizes side by side."""
+    readings = []
+    for name, found in column.readings.items():
+        values = [
+            _valued(found[cell.size].summary.mean, column.metric, found[cell.size].verdict)
+            if cell.size in found
+            else "–"
+            for cell in column.cells
         ]
-        readings = []
-        for name, mine in block.dropna(subset=["reading"]).groupby("reading", sort=False):
-            by_size = mine.set_index("size")
-            values = [
-                f"{by_size['mean'][size]:.{digits}f} {SIGNS[by_size['reading_verdict'][size]]}"
-                if size in by_size.index
-                else "–"
-                for size in first["size"]
-            ]
-            readings.append(f"*{name}* {', '.join(values)}")
-        yield [
-            f"{source}, {dataset}",
-            str(arm),
-            ", ".join(f"{size:g}" for size in first["size"]),
-            ", ".join(f"{value:.{digits}f}" for value in first["published"]),
-            ", ".join(ours),
-            "; ".join(readings) or "none",
-        ]
+        readings.append(f"*{name}* {', '.join(values)}")
+    return [
+        f"{column.source}, {column.dataset}",
+        column.arm,
+        ", ".join(f"{cell.size:g}" for cell in column.cells),
+        ", ".join(number_text(cell.published, column.metric) for cell in column.cells),
+        ", ".join(f"{number_text(cell.mean, column.metric)} {SIGNS[cell.verdict]}" for cell in column.cells),
+        "; ".join(readings) or "none",
+        ", ".join(column.explained_by) or "none",
+    ]
+
+
+def _valued(mean: float, metric: str, verdict: Verdict) -> str:
+    return f"{number_text(mean, metric)} {verdict.sign}"

@@ -1,40 +1,38 @@
 """Decides the grids that were left to the test average, and tells which parameters stand behind a row."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from manifold_oos.config.model import Experiment
-from manifold_oos.metrics import DIRECTIONS, METRICS
+from manifold_oos.metrics import METRICS, better_of
+
+CELL = ["arm", "dataset", "size", "selection", "metric"]
 
 
-def best_rows(rows: pd.DataFrame, directions: Mapping[str, str]) -> pd.DataFrame:
+def best_rows(rows: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
     """Decide the grids that were left to the test average: keep the best candidate of each cell.
 
-    A cell is an arm, data set, size, selection and metric; its candidates are compared by their mean over the
-    repetitions of the final rows (no step). Rows without an open candidate pass unchanged.
+    A cell is an arm, data set, size, selection and metric (and what ``by`` names); its candidates are compared by
+    their mean over the repetitions of the final rows (no step). Rows without an open candidate pass unchanged.
     """
-    cell = ["arm", "dataset", "size", "selection", "metric"]
-    final = rows[rows["step"].isna()]
-    # A dimension is a grid value as well: without a grid over it, it is constant in a cell.
-    means = final.groupby([*cell, "candidate"], sort=False, dropna=False)["value"].mean().reset_index()
-    sign = means["metric"].map(lambda metric: -1.0 if directions.get(metric) == "higher" else 1.0)
-    means["score"] = (sign * means["value"]).fillna(float("inf"))
-    kept = means.loc[means.groupby(cell, sort=False, dropna=False)["score"].idxmin()]
-    pairs = kept[[*cell, "candidate"]]
-    open_rows = rows["candidate"] != "{}"
-    decided = rows[open_rows].merge(pairs, on=[*cell, "candidate"], how="inner")
-    keep = rows[open_rows].set_index([*cell, "candidate"]).index.isin(decided.set_index([*cell, "candidate"]).index)
-    mask = ~open_rows.to_numpy()
-    mask[open_rows.to_numpy()] = keep
-    return rows[mask]
-
-
-def parse(column: pd.Series) -> list[dict[str, object]]:
-    """The JSON of a column such as ``chosen`` as dictionaries."""
-    return [json.loads(text) for text in column]
+    is_open = (rows["candidate"] != "{}").to_numpy()
+    if not is_open.any():
+        return rows
+    candidates = rows[is_open]
+    cell = candidates.groupby([*CELL, *by], sort=False, dropna=False).ngroup().to_numpy()
+    pair = candidates.groupby([*CELL, *by, "candidate"], sort=False, dropna=False).ngroup().to_numpy()
+    sign = candidates["metric"].map(lambda metric: 1.0 if better_of(metric) == "lower" else -1.0).to_numpy()
+    final = candidates["step"].isna().to_numpy()
+    scored = pd.DataFrame({"cell": cell, "pair": pair, "score": sign * candidates["value"].to_numpy()})[final]
+    means = scored.groupby(["cell", "pair"], sort=False)["score"].mean().fillna(np.inf).reset_index()
+    kept = means.loc[means.groupby("cell", sort=False)["score"].idxmin(), "pair"]
+    stays = ~is_open
+    stays[is_open] = np.isin(pair, kept)
+    return rows[stays]
 
 
 #: What metrics are computed from that do not judge an arm.
@@ -55,13 +53,13 @@ def final_rows(rows: pd.DataFrame, lead: str | None = None) -> pd.DataFrame:
     final = rows[rows["step"].isna()]
     follows = final["metric"].map(lambda name: name in METRICS and METRICS[name].needs in FOLLOWERS).astype(bool)
     if lead is None or not follows.any():
-        return best_rows(final, DIRECTIONS)
-    decided = best_rows(final[~follows], DIRECTIONS)
+        return best_rows(final)
+    decided = best_rows(final[~follows])
     key = ["arm", "dataset", "size", "selection"]
     kept = decided[decided["metric"] == lead].set_index([*key, "candidate"]).index
     led = final.set_index(key).index.isin(decided[decided["metric"] == lead].set_index(key).index)
     mine = final.set_index([*key, "candidate"]).index.isin(kept)
-    alone = best_rows(final[follows & ~led], DIRECTIONS)
+    alone = best_rows(final[follows & ~led])
     return pd.concat([part for part in (decided, final[follows & led & mine], alone) if len(part)])
 
 

@@ -1,19 +1,29 @@
 """From rows (one per split) to cells (one per data set, size and arm): mean, interval, comparison, verdict."""
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from manifold_oos.config.model import FIXED, Experiment, PublishedNumber
+from manifold_oos.config.model import FIXED, Experiment
 from manifold_oos.metrics import better_of
 from manifold_oos.results.best import final_rows, lead_of
-from manifold_oos.results.published import judge
-from manifold_oos.results.statistics import compare, summarize
+from manifold_oos.results.published import PrintedNumbers, judge
+from manifold_oos.results.statistics import Summary, compare, exact, summarize
 
 CELL = ["metric", "dataset", "size", "arm", "selection"]
+#: Splits that hold no chance unless a part of the new points is drawn.
+CERTAIN_KINDS = ("half_space", "alternate", "first")
+#: Columns that come from the config's printed numbers.
+JUDGED = ["published", "source", "paper_splits", "verdict", "needed"]
+#: Columns of :func:`make_cells`, also those of table.csv.
+COLUMNS = [
+    "protocol", *CELL, "n_components", "chosen", "tuned", "n_train", "n_test", "splits",
+    "mean", "sd", "low", "high", "best", "to_best", "to_best_low", "to_best_high",
+    "p_corrected", "p_wilcoxon", *JUDGED,
+]  # fmt: skip
 
 
 def protocols(rows: pd.DataFrame, experiment: Experiment) -> list[str]:
@@ -22,27 +32,76 @@ def protocols(rows: pd.DataFrame, experiment: Experiment) -> list[str]:
     return [protocol.name for protocol in experiment.selection if protocol.name in seen] or [FIXED]
 
 
+def certain_sets(experiment: Experiment) -> set[str]:
+    """The data sets whose one split holds no chance."""
+    splits = {data.label: experiment.split_of(data) for data in experiment.datasets}
+    return {label for label, split in splits.items() if split.rounds == 1 and split.kind in CERTAIN_KINDS}
+
+
 def make_cells(rows: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Summarise rows over the repetitions, compare with the best arm and with the paper."""
-    final = final_rows(rows, lead_of(experiment))
-    parts = []
+    return summarize_cells(final_rows(rows, lead_of(experiment)), experiment)
+
+
+def summarize_cells(final: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """The cells of rows whose grids are decided."""
+    blocks: dict[tuple[Any, ...], list[_Cell]] = {}
+    columns = {name: final[name].to_numpy() for name in (*CELL, *_Cell.KEPT)}
+    for at in final.groupby(CELL, sort=False).indices.values():
+        cell = _Cell({name: column[at] for name, column in columns.items()})
+        blocks.setdefault((cell.known["metric"], cell.known["dataset"], cell.known["size"]), []).append(cell)
+    records = []
     for protocol in protocols(final, experiment):
-        mine = final[final["selection"].isin([protocol, FIXED])]
-        for (metric, _, _), block in mine.groupby(["metric", "dataset", "size"], sort=False):
-            parts.append(_block(block, str(metric)).assign(protocol=protocol))
-    if not parts:
+        for block in blocks.values():
+            mine = [cell for cell in block if cell.known["selection"] in (protocol, FIXED)]
+            records += [{"protocol": protocol, **record} for record in _beside_the_best(mine)]
+    if not records:
         return pd.DataFrame(columns=[*COLUMNS])
-    cells = pd.concat(parts, ignore_index=True)
-    cells = _add_published(cells, experiment.published_numbers())
-    return in_order(cells, experiment)[COLUMNS]
+    return judge_cells(in_order(pd.DataFrame.from_records(records), experiment), experiment)
 
 
-#: Columns of :func:`make_cells`, also those of table.csv.
-COLUMNS = [
-    "protocol", *CELL, "n_components", "chosen", "tuned", "n_train", "n_test", "splits",
-    "mean", "sd", "low", "high", "best", "to_best", "to_best_low", "to_best_high",
-    "p_corrected", "p_wilcoxon", "published", "source", "verdict",
-]  # fmt: skip
+class _Cell:
+    """The rows of one arm on one data set and size: what they share, and their values by split."""
+
+    KEPT = ("repetition", "value", "n_components", "chosen", "tuned", "n_train", "n_test")
+
+    def __init__(self, rows: dict[str, NDArray]) -> None:
+        self.values = pd.Series(rows["value"], rows["repetition"])
+        summary = summarize(rows["value"])
+        self.known: dict[str, Any] = {name: rows[name][0] for name in CELL}
+        self.known |= {name: _common(rows[name]) for name in ("n_components", "chosen")}
+        self.known |= {"tuned": bool(rows["tuned"].all()), "n_train": rows["n_train"][0]}
+        self.known |= {"n_test": rows["n_test"][0], "splits": summary.n, "mean": summary.mean, "sd": summary.sd}
+        self.known |= {"low": summary.low, "high": summary.high}
+
+
+def _beside_the_best(block: list[_Cell]) -> list[dict[str, Any]]:
+    """The cells of one metric, data set and size, each compared with the best on the splits that they share."""
+    if not block:
+        return []
+    sign = 1 if better_of(block[0].known["metric"]) == "lower" else -1
+    means = np.array([cell.known["mean"] for cell in block], dtype=float)
+    scores = np.where(np.isfinite(means), sign * means, math.inf)
+    winner = block[int(scores.argmin())]
+    records = []
+    for cell, score in zip(block, scores, strict=True):
+        beside = dict.fromkeys(("to_best", "to_best_low", "to_best_high", "p_corrected", "p_wilcoxon"), math.nan)
+        if cell is not winner:
+            left, right = cell.values, winner.values
+            if not left.index.equals(right.index):
+                left, right = left.align(right, join="inner")
+            ratio = cell.known["n_test"] / cell.known["n_train"]
+            result = compare(left.to_numpy(), right.to_numpy(), test_ratio=ratio)
+            d = result.difference
+            beside |= {"to_best": d.mean, "to_best_low": d.low, "to_best_high": d.high}
+            beside |= {"p_corrected": result.p_corrected, "p_wilcoxon": result.p_wilcoxon}
+        records.append({**cell.known, "best": bool(math.isfinite(score) and score == scores.min()), **beside})
+    return records
+
+
+def _common(values: NDArray) -> Any:
+    """The value on which all rows agree, else missing."""
+    return values[0] if len(pd.unique(values)) == 1 else None
 
 
 def in_order(cells: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
@@ -66,71 +125,28 @@ def in_order(cells: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     return cells.sort_values(by, key=rank, kind="stable", ignore_index=True)
 
 
-def _block(block: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The cells of one metric, data set and size."""
-    records: list[dict[str, Any]] = []
-    values: list[pd.Series] = []
-    for _, rows in block.groupby(["arm", "selection"], sort=False):
-        summary = summarize(rows["value"])
-        first = rows.iloc[0]
-        record = {column: first[column] for column in CELL}
-        record |= {"n_components": _common(rows["n_components"]), "chosen": _common(rows["chosen"])}
-        record |= {"tuned": bool(rows["tuned"].all()), "n_train": first["n_train"], "n_test": first["n_test"]}
-        record |= {"splits": summary.n, "mean": summary.mean, "sd": summary.sd}
-        record |= {"low": summary.low, "high": summary.high}
-        records.append(record)
-        values.append(rows.set_index("repetition")["value"])
-    means = [record["mean"] for record in records]
-    sign = 1 if better_of(metric) == "lower" else -1
-    scores = np.array([sign * mean if math.isfinite(mean) else math.inf for mean in means])
-    winner = int(scores.argmin())
-    for record, value, score in zip(records, values, scores, strict=True):
-        left, right = value.align(values[winner], join="inner")
-        result = compare(left, right, test_ratio=record["n_test"] / record["n_train"])
-        record["best"] = bool(math.isfinite(score) and score == scores[winner])
-        itself = value is values[winner]
-        record["to_best"] = math.nan if itself else result.difference.mean
-        record["to_best_low"] = math.nan if itself else result.difference.low
-        record["to_best_high"] = math.nan if itself else result.difference.high
-        record["p_corrected"] = math.nan if itself else result.p_corrected
-        record["p_wilcoxon"] = math.nan if itself else result.p_wilcoxon
-    return pd.DataFrame.from_records(records)
+def summary_of(cell: Any, certain: bool = False) -> Summary:
+    """The summary behind a cell; a split without chance has no spread."""
+    if certain and cell.splits == 1:
+        return exact(cell.mean)
+    return Summary(int(cell.splits), cell.mean, cell.sd, cell.low, cell.high)
 
 
-def _common(column: pd.Series) -> Any:
-    """The value on which all rows agree, else missing."""
-    values = column.unique()
-    return values[0] if len(values) == 1 else None
-
-
-def _add_published(cells: pd.DataFrame, numbers: Iterable[PublishedNumber]) -> pd.DataFrame:
-    """Attach the printed number of each cell and its verdict; the first number that fits counts."""
-    published: list[float] = []
-    sources: list[str] = []
-    verdicts: list[str] = []
-    numbers = list(numbers)
+def judge_cells(cells: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """Cells with the printed number of each, if any, and its verdict."""
+    printed, certain = PrintedNumbers(experiment), certain_sets(experiment)
+    records: list[tuple[Any, ...]] = []
     cell: Any
     for cell in cells.itertuples():
-        number = find_published(numbers, cell.metric, cell.dataset, cell.arm, cell.size, cell.protocol)
-        published.append(math.nan if number is None else number.value)
-        sources.append("" if number is None else number.source)
-        if number is None or not math.isfinite(cell.mean):
-            verdicts.append("")
-        else:
-            half = (cell.high - cell.low) / 2
-            verdicts.append(judge(cell.mean, half, number.value, better=better_of(cell.metric)).word)
-    return cells.assign(published=published, source=sources, verdict=verdicts)
-
-
-def find_published(
-    numbers: Iterable[PublishedNumber], metric: str, dataset: str, arm: str, size: float, protocol: str
-) -> PublishedNumber | None:
-    """The printed number for a cell, if the config has one."""
-    for number in numbers:
-        if (
-            (number.metric, number.dataset, number.arm) == (metric, dataset, arm)
-            and (number.size is None or math.isclose(number.size, size))
-            and (number.selection is None or protocol in (number.selection, FIXED))
-        ):
-            return number
-    return None
+        number = printed.find(cell.metric, cell.dataset, cell.arm, cell.size, cell.protocol)
+        if number is None:
+            records.append((math.nan, "", 0, "", 0))
+            continue
+        splits = printed.splits(number)
+        word, needed = "", 0
+        if math.isfinite(cell.mean):
+            verdict = judge(summary_of(cell, cell.dataset in certain), number.value, cell.metric, splits)
+            word, needed = verdict.word, verdict.needed
+        records.append((number.value, number.source, splits, word, needed))
+    judged = pd.DataFrame.from_records(records, columns=JUDGED, index=cells.index)
+    return cells.assign(**{name: judged[name] for name in JUDGED})[COLUMNS]

@@ -1,8 +1,9 @@
 """What a paper says in words, tested on the rows: holds, fails or undecided, with the numbers."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from manifold_oos.config.model import Claim, Experiment
 from manifold_oos.errors import ConfigError
 from manifold_oos.metrics import better_of, unit_of
 from manifold_oos.results.best import final_rows, lead_of
+from manifold_oos.results.cells import certain_sets
 from manifold_oos.results.curves import at_each_x, at_sizes, protocol_rows
-from manifold_oos.results.statistics import Summary, summarize
+from manifold_oos.results.statistics import ALPHA, Summary, exact, holm, summarize, t_test
 
-#: Splits that hold no chance unless a part of the new points is drawn.
-CERTAIN_KINDS = ("half_space", "alternate", "first")
 HOLDS, FAILS, UNDECIDED, NO_DATA = "holds", "fails", "undecided", "no data"
+#: What cannot fail, and what was judged before by splits that are not at hand.
+NO_CLAIM, NOT_JUDGED = "no claim", "not judged"
+SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NO_DATA: "–", NO_CLAIM: "∅", NOT_JUDGED: "·"}
 #: Number of classes, known points and so on of a data set at a size, for values that a claim names.
 NumbersOf = Callable[[str, float], Mapping[str, float]]
 
@@ -30,40 +33,83 @@ class Finding:
     what: str
     difference: Summary
     verdict: str
+    p: float = math.nan
+    values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """A claim with its verdict; ``numbers`` says in one line what it rests on."""
+    """A claim with its verdict; ``numbers`` says in one line what it rests on, ``p`` how likely by chance.
+
+    ``part_of`` has the words of another claim that contains this one, which is then not counted.
+    """
 
     claim: Claim
     verdict: str
     text: str
     numbers: str
     findings: list[Finding] = field(default_factory=list)
+    p: float = math.nan
+    adjusted: float = math.nan
+    part_of: str = ""
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is one of the claims that counts are about."""
+        return not self.part_of and self.verdict in (HOLDS, FAILS, UNDECIDED)
 
 
 def judge_claims(
-    rows: pd.DataFrame, experiment: Experiment, *, facts: NumbersOf | None = None
+    rows: pd.DataFrame,
+    experiment: Experiment,
+    *,
+    facts: NumbersOf | None = None,
+    final: pd.DataFrame | None = None,
+    told: Mapping[int, ClaimResult] = MappingProxyType({}),
 ) -> list[ClaimResult]:
-    """Test every claim of a config."""
-    return [judge_claim(claim, rows, experiment, facts=facts) for claim in experiment.claims]
+    """Test every claim of a config, each by itself: :func:`correct` takes into account that they are many.
+
+    ``told`` has the results of claims, by their place, that these rows do not suffice for.
+    """
+    final = final_rows(rows, lead_of(experiment)) if final is None else final
+    results = [
+        told.get(place) or judge_claim(claim, rows, experiment, facts=facts, final=final)
+        for place, claim in enumerate(experiment.claims)
+    ]
+    return [replace(result, part_of=_whole_of(result, results, experiment.metrics[0])) for result in results]
+
+
+def correct(results: Sequence[ClaimResult]) -> list[ClaimResult]:
+    """Holm's correction over the claims of a paper: a verdict that does not survive it is undecided."""
+    family = [result for result in results if result.counted and math.isfinite(result.p)]
+    adjusted = dict(zip(map(id, family), holm([result.p for result in family]), strict=True))
+    out = []
+    for result in results:
+        p = adjusted.get(id(result), min(1.0, result.p * max(1, len(family))))
+        lost = result.verdict in (HOLDS, FAILS) and p >= ALPHA
+        out.append(replace(result, adjusted=p, verdict=UNDECIDED if lost else result.verdict))
+    return out
 
 
 def judge_claim(
-    claim: Claim, rows: pd.DataFrame, experiment: Experiment, *, facts: NumbersOf | None = None
+    claim: Claim,
+    rows: pd.DataFrame,
+    experiment: Experiment,
+    *,
+    facts: NumbersOf | None = None,
+    final: pd.DataFrame | None = None,
 ) -> ClaimResult:
     """Test one claim.
 
-    A comparison of arms holds in a cell (data set and size) where the 95 % interval of the paired difference over
-    the shared splits lies on the claimed side of 0, fails where it lies on the other, and is undecided where it
-    contains 0; a split without chance (half-space, alternate, first) has one value, which decides. ``over: every``
-    needs all cells, ``most`` more than half; ``mean`` averages the difference over the cells first; ``share``
-    counts single splits instead.
+    A comparison of arms holds in a cell (data set and size) where the corrected 95 % interval of the paired
+    difference over the shared splits lies on the claimed side of 0, fails where it lies on the other, and is
+    undecided where it contains 0; the one value of a split without chance (half-space, alternate, first) decides
+    where it exceeds the claim's margin. ``over: every`` needs all cells, ``most`` more than half; ``mean`` averages
+    the difference over the cells first; ``share`` counts single splits instead.
     """
     metric = claim.metric or experiment.metrics[0]
     if claim.form in ("left", "best"):
-        rows = final_rows(rows, lead_of(experiment))
+        rows = final_rows(rows, lead_of(experiment)) if final is None else final
     mine = rows[rows["metric"] == metric]
     named = mine["dataset"].isin(experiment.beside if claim.dataset is None else claim.dataset)
     mine = mine[named == (claim.dataset is not None)]
@@ -75,13 +121,56 @@ def judge_claim(
     findings = [finding for block in blocks for finding in block]
     if not findings:
         return ClaimResult(claim, NO_DATA, text, "no rows for it")
+    numbers = _numbers(findings, metric)
+    blocks = [block for block in blocks if any(finding.verdict != NO_CLAIM for finding in block)]
+    if claim.by_construction or not blocks:
+        why = claim.by_construction or "nothing was measured that could speak against it"
+        return ClaimResult(claim, NO_CLAIM, text, f"{why}; {numbers}", findings)
     if claim.over == "share":
         return _by_share(claim, text, findings)
     if claim.over == "mean":
-        return ClaimResult(claim, _all(f.verdict for f in findings), text, _numbers(findings, metric), findings)
+        blocks = [findings]
     verdicts = [_all(finding.verdict for finding in block) for block in blocks]
-    verdict = _all(verdicts) if claim.over == "every" else _most(verdicts)
-    return ClaimResult(claim, verdict, text, _numbers(findings, metric), findings)
+    verdict = _most(verdicts) if claim.over == "most" else _all(verdicts)
+    return ClaimResult(claim, verdict, text, numbers, findings, _chance(blocks, verdict, claim.over))
+
+
+def _chance(blocks: Sequence[Sequence[Finding]], verdict: str, over: str) -> float:
+    """The p of a verdict from those of its findings.
+
+    k of m cells must speak for it: the partial conjunction (m − k + 1) p₍ₖ₎, which is the largest p where all m
+    must and Bonferroni's where one does. A cell holds where all of its pairs do, and fails where one of them does.
+    """
+    if verdict == UNDECIDED or any(math.isnan(finding.p) for block in blocks for finding in block):
+        return math.nan
+    values = []
+    for block in blocks:
+        own = [finding.p if finding.verdict == verdict else 1.0 for finding in block]
+        values.append(max(own) if verdict == HOLDS else min(1.0, len(own) * min(own)))
+    m = len(values)
+    most = m // 2 + 1 if verdict == HOLDS else (m + 1) // 2
+    k = most if over == "most" else m if verdict == HOLDS else 1
+    return min(1.0, (m - k + 1) * sorted(values)[k - 1])
+
+
+def _whole_of(result: ClaimResult, others: Sequence[ClaimResult], metric: str) -> str:
+    """The words of another claim that says this one and more; of two equal ones the first is the whole."""
+
+    def said(one: ClaimResult) -> tuple[Any, ...]:
+        claim, name = one.claim, one.claim.metric or metric
+        side = claim.op or claim.monotone or ("<" if better_of(name) == "lower" else ">")
+        return name, claim.selection, claim.over, claim.share, side
+
+    before = True
+    own = {(finding.where, finding.what) for finding in result.findings}
+    for other in others:
+        if other is result:
+            before = False
+        elif own and result.claim.over in ("every", "share") and said(other) == said(result):
+            theirs = {(finding.where, finding.what) for finding in other.findings}
+            if own < theirs or (before and own == theirs):
+                return other.text
+    return ""
 
 
 def describe(claim: Claim, metric: str) -> str:
@@ -111,7 +200,7 @@ def _pairs(
     blocks = []
     for left in claim.left or []:
         for right in claim.right or []:
-            blocks.append(_compare(final, experiment, left, right, claim.op, claim.over))
+            blocks.append(_compare(claim, final, experiment, left, right, claim.op))
     # the cells of all pairs side by side: a cell holds where every pair does
     return [[f for f in group if f is not None] for group in _transpose(blocks)]
 
@@ -124,51 +213,70 @@ def _best(
     final = protocol_rows(rows, experiment, claim.selection)
     others = [arm for arm in claim.among or experiment.shown if arm != claim.best and arm in set(final["arm"])]
     op = "<" if better_of(metric) == "lower" else ">"
-    return _transpose([_compare(final, experiment, claim.best, other, op, claim.over) for other in others])
+    return _transpose([_compare(claim, final, experiment, claim.best, other, op) for other in others])
 
 
 def _compare(
-    rows: pd.DataFrame, experiment: Experiment, left: str, right: str | float, op: str, over: str
+    claim: Claim, rows: pd.DataFrame, experiment: Experiment, left: str, right: str | float, op: str
 ) -> dict[str, Finding]:
     """Findings by cell for one pair (one finding for all cells under ``mean``)."""
-    columns = {}
-    certain = _certain(experiment, rows["dataset"])
-    for where, block in rows.groupby(["dataset", "size"], sort=False):
-        values = block.pivot_table(index="repetition", columns="arm", values="value", sort=False)
+    columns, chances = {}, []
+    for (label, size), block in rows[rows["arm"].isin([left, right])].groupby(["dataset", "size"], sort=False):
+        values = {arm: mine.set_index("repetition")["value"] for arm, mine in block.groupby("arm", sort=False)}
         if left not in values or (isinstance(right, str) and right not in values):
             continue
         other = values[right] if isinstance(right, str) else float(right)
-        columns[f"{where[0]} {where[1]:g}"] = (values[left] - other).dropna()
+        columns[f"{label} {size:g}"] = (values[left] - other).dropna()
+        chances.append(_Chance.of(claim, block, experiment))
     what = f"{left} − {right}"
-    if over == "mean" and columns:
+    if claim.over == "mean" and columns:
         together = pd.DataFrame(columns).dropna().mean(axis=1)
-        columns = {"mean of " + ", ".join(columns): together}
-    return {where: _finding(where, what, values.to_numpy(), op, certain) for where, values in columns.items()}
-
-
-def _certain(experiment: Experiment, labels: Iterable[str]) -> bool:
-    """Whether the splits of all these data sets are drawn without chance."""
-    seen = set(labels)
-    splits = [experiment.split_of(data) for data in experiment.datasets if data.label in seen]
-    return bool(splits) and all(split.rounds == 1 and split.kind in CERTAIN_KINDS for split in splits)
-
-
-def _finding(where: str, what: str, difference: np.ndarray, op: str, certain: bool = False) -> Finding:
-    summary = summarize(difference)
-    if certain and summary.n == 1:
-        summary = Summary(1, summary.mean, 0.0, summary.mean, summary.mean)
-    return Finding(where, what, _with_values(summary, difference), _side(summary, op))
+        columns, chances = {"mean of " + ", ".join(columns): together}, [_Chance.most(chances)]
+    return {
+        where: _finding(where, what, values.to_numpy(), op, chance)
+        for (where, values), chance in zip(columns.items(), chances, strict=True)
+    }
 
 
 @dataclass(frozen=True)
-class _Summary(Summary):
-    """A summary that remembers its values, for claims on the share of splits."""
+class _Chance:
+    """What the splits of a comparison leave to chance: none, or how far they overlap, n_test / n_train."""
 
-    values: tuple[float, ...] = ()
+    certain: bool
+    overlap: float
+    margin: float | None
+
+    @classmethod
+    def of(cls, claim: Claim, rows: pd.DataFrame, experiment: Experiment) -> "_Chance":
+        """The chance in some rows: the largest overlap; fresh draws of a generated set do not overlap."""
+        labels = set(rows["dataset"])
+        splits = {data.label: experiment.split_of(data) for data in experiment.datasets if data.label in labels}
+        drawn = {label for label, split in splits.items() if split.kind == "draws" or split.redraw}
+        ratios = (rows["n_test"] / rows["n_train"]).where(~rows["dataset"].isin(drawn), 0.0)
+        stated = claim.form == "left" and not any(isinstance(right, str) for right in claim.right or ())
+        # a number that a claim names is the margin already
+        margin = 0.0 if claim.margin is None and stated else claim.margin
+        return cls(labels <= certain_sets(experiment), float(ratios.max()) if len(rows) else 0.0, margin)
+
+    @staticmethod
+    def most(chances: Sequence["_Chance"]) -> "_Chance":
+        """The chance in an average of several."""
+        certain = all(chance.certain for chance in chances)
+        return _Chance(certain, max(chance.overlap for chance in chances), chances[0].margin)
 
 
-def _with_values(summary: Summary, values: np.ndarray) -> Summary:
-    return _Summary(summary.n, summary.mean, summary.sd, summary.low, summary.high, tuple(values.tolist()))
+def _finding(where: str, what: str, difference: np.ndarray, op: str, chance: _Chance) -> Finding:
+    values = tuple(difference.tolist())
+    if chance.certain and len(values) == 1:
+        summary, margin = exact(values[0]), chance.margin
+        near = margin is None or (margin > 0 and abs(summary.mean) <= margin)
+        return Finding(where, what, summary, UNDECIDED if near else _side(summary, op), math.nan, values)
+    summary = summarize(difference, chance.overlap)
+    p = t_test(summary, 1 / summary.n + chance.overlap) if summary.n > 1 else math.nan
+    verdict = _side(summary, op)
+    if summary.sd == 0 and summary.mean == 0:
+        p = 0.0  # equal on every split
+    return Finding(where, what, summary, verdict, p, values)
 
 
 def _side(difference: Summary, op: str) -> str:
@@ -190,7 +298,7 @@ def _monotone(
     assert claim.along is not None
     op = "<=" if claim.monotone == "falling" else ">="
     blocks = []
-    certain = _certain(experiment, rows["dataset"])
+    chance = _Chance.of(claim, rows, experiment)
     by = ["arm", "dataset"] if claim.along == "size" else ["arm", "dataset", "size"]
     for where, curve in _curves(claim, rows, experiment, claim.along, by):
         if curve.shape[1] < 2:
@@ -201,10 +309,10 @@ def _monotone(
         first, last = curve.columns[0], curve.columns[-1]
         # splits may end at different iterations: each goes from the first value to its own last one
         whole = curve.ffill(axis=1).iloc[:, -1] - curve.iloc[:, 0]
-        overall = _finding(where, f"{claim.along} {first:g} to {last:g}", whole.dropna().to_numpy(), op[0], certain)
+        overall = _finding(where, f"{claim.along} {first:g} to {last:g}", whole.dropna().to_numpy(), op[0], chance)
         sign = 1 if op == "<=" else -1
         against = {
-            x: _finding(where, f"{claim.along} to {x:g}", steps[x].dropna().to_numpy(), op, certain) for x in steps
+            x: _finding(where, f"{claim.along} to {x:g}", steps[x].dropna().to_numpy(), op, chance) for x in steps
         }
         worst = max(against.values(), key=lambda finding: _nan_low(sign * finding.difference.mean))
         own = (sign * steps.fillna(0.0) <= 0).all(axis=1) & (sign * whole <= 0)
@@ -215,9 +323,17 @@ def _monotone(
         else:
             verdict = overall.verdict
         marks = np.where(own, -sign, sign).astype(float)  # the share of splits counts whole curves
-        overall = Finding(where, overall.what, _with_values(overall.difference, marks), verdict)
+        overall = replace(
+            overall, verdict=verdict, p=_step_p(overall, against.values(), verdict), values=tuple(marks)
+        )
         blocks.append([overall] if worst.verdict != FAILS else [overall, worst])
     return blocks
+
+
+def _step_p(overall: Finding, steps: Collection[Finding], verdict: str) -> float:
+    """Of a curve that fails by one of its steps, Bonferroni's p of that step; else that of the whole way."""
+    failed = [finding.p for finding in steps if finding.verdict == FAILS]
+    return min(1.0, len(steps) * min(failed)) if verdict == FAILS and failed else overall.p
 
 
 def _argbest(
@@ -234,15 +350,13 @@ def _argbest(
         agrees = pd.Series([_holds(float(x), claim.op, limit) for x in curve.columns], index=curve.columns)
         what = f"best {claim.argbest} {best:g} (claimed {claim.op} {limit:g})"
         if agrees.all() or not agrees.any():
-            summary = summarize(curve[best])
-            blocks.append([Finding(where, what, summary, HOLDS if agrees.all() else FAILS)])
+            side = NO_CLAIM if agrees.all() else FAILS  # where every value agrees nothing could have failed
+            blocks.append([Finding(where, f"{what}, as every value is", summarize(curve[best]), side, 0.0)])
             continue
         inside, outside = scores[agrees].idxmin(), scores[~agrees].idxmin()
         difference = (sign * (curve[inside] - curve[outside])).dropna().to_numpy()
-        finding = _finding(
-            where, f"{what}, {inside:g} − {outside:g}", difference, "<", _certain(experiment, rows["dataset"])
-        )
-        blocks.append([finding])
+        chance = _Chance.of(claim, rows, experiment)
+        blocks.append([_finding(where, f"{what}, {inside:g} − {outside:g}", difference, "<", chance)])
     return blocks
 
 
@@ -299,9 +413,8 @@ def _by_share(claim: Claim, text: str, findings: list[Finding]) -> ClaimResult:
     op = {"falling": "<=", "rising": ">="}.get(claim.monotone or "", claim.op or "<")
     counts = []
     for finding in findings:
-        values = getattr(finding.difference, "values", ())
-        if values:
-            counts.append((sum(_holds(value, op, 0.0) for value in values), len(values)))
+        if finding.values:
+            counts.append((sum(_holds(value, op, 0.0) for value in finding.values), len(finding.values)))
     good, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
     assert claim.share is not None
     if not total:
@@ -312,7 +425,7 @@ def _by_share(claim: Claim, text: str, findings: list[Finding]) -> ClaimResult:
 
 def _numbers(findings: Sequence[Finding], metric: str, limit: int = 6) -> str:
     """The findings in one line, the ones that speak against the claim first."""
-    order = [FAILS, UNDECIDED, HOLDS]
+    order = [FAILS, UNDECIDED, HOLDS, NO_CLAIM]
     shown = sorted(findings, key=lambda finding: order.index(finding.verdict))[:limit]
     unit = " points" if unit_of(metric) == "%" else ""
     parts = []

@@ -1,7 +1,9 @@
 """What the views of one experiment are made from, gathered from the store."""
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,22 @@ import pandas as pd
 from manifold_oos import datasets
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Data, Experiment
+from manifold_oos.config.subset import stated_splits
 from manifold_oos.engine.plan import Plan, make_plan
 from manifold_oos.engine.replay import kept_coordinates
 from manifold_oos.engine.splits import DataFacts
-from manifold_oos.engine.store import Store
+from manifold_oos.engine.store import Store, make_frame
 from manifold_oos.engine.store_file import FILE
 from manifold_oos.errors import ConfigError
-from manifold_oos.results.cells import make_cells
-from manifold_oos.results.claims import ClaimResult, judge_claims
+from manifold_oos.metrics import is_time
+from manifold_oos.resources import shipped_configs
+from manifold_oos.results import committed
+from manifold_oos.results.best import final_rows, lead_of
+from manifold_oos.results.cells import summarize_cells
+from manifold_oos.results.claims import ClaimResult, correct, judge_claims
+
+#: How the folder of a run with other values than the config's begins.
+OVERRIDDEN = "set_"
 
 
 @dataclass(frozen=True)
@@ -32,21 +42,65 @@ class Results:
     failures: pd.DataFrame | None = None
     data_dir: Path | None = None
     kept: Mapping[tuple[Any, ...], Path] = field(default_factory=dict)
+    committed: Path | None = None
+    caveats: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
+    def final(self) -> pd.DataFrame:
+        """The rows of final results, open grids decided."""
+        return final_rows(self.rows, lead_of(self.experiment))
+
+    @property
     def shown(self) -> pd.DataFrame:
         """The rows of tables, figures and claims: those of arms that are not measured for a reading."""
-        return self.rows[~self.rows["arm"].isin(set(self.experiment.arms) - set(self.experiment.shown))]
+        return self._of_arms(self.rows, readings=False)
+
+    @property
+    def shown_final(self) -> pd.DataFrame:
+        """The final rows of arms that are not measured for a reading."""
+        return self._of_arms(self.final, readings=False)
+
+    def _of_arms(self, rows: pd.DataFrame, *, readings: bool) -> pd.DataFrame:
+        return rows[rows["arm"].isin(set(self.experiment.arms) - set(self.experiment.shown)) == readings]
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """Means, intervals, comparisons and verdicts: see :func:`~manifold_oos.results.cells.make_cells`."""
-        return make_cells(self.shown, self.experiment)
+        told = committed.cells_of(self.committed, self.experiment) if self.committed and self.rows.empty else None
+        if told is not None:
+            return told
+        parts = [summarize_cells(self.shown_final, self.experiment)]
+        measured = self._of_arms(self.final, readings=True)  # beside the table: none of them is the best arm
+        parts += [summarize_cells(measured, self.experiment).assign(best=False)] if len(measured) else []
+        return pd.concat(parts, ignore_index=True)
+
+    @cached_property
+    def claims_alone(self) -> list[ClaimResult]:
+        """The claims of the config, each judged by itself."""
+        told = committed.claims_of(self.committed, self.experiment) if self.committed else {}
+        if self.committed and len(self.rows):
+            told = {at: result for at, result in told.items() if committed.beyond_splits(result.claim)}
+        return judge_claims(self.shown, self.experiment, facts=self._numbers, final=self.shown_final, told=told)
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
-        """The claims of the config with their verdicts."""
-        return judge_claims(self.shown, self.experiment, facts=self._numbers)
+        """The claims of the config with their verdicts, corrected for their number."""
+        return correct(self.claims_alone)
+
+    @property
+    def origin(self) -> str:
+        """One line where the numbers are not from a store."""
+        if self.committed is None:
+            return ""
+        file = committed.FILES[0] if len(self.rows) else committed.FILES[1]
+        return (
+            f"{self.experiment.name}: no rows in a store; these are the committed tables ({self.committed / file})"
+        )
+
+    @property
+    def values(self) -> int:
+        """How many numbers of single splits the tables rest on, without times."""
+        return count_values(self.cells)
 
     def _numbers(self, label: str, size: float) -> dict[str, float]:
         """The numbers that a claim may name."""
@@ -63,7 +117,8 @@ class Results:
         for data in group:
             if data.stand_in:
                 notes.append(f"{data.label} is a stand-in for {data.stand_in}: not a reproduction")
-            caveat = self.facts[data.label].note if data.label in self.facts else datasets.find(data.name).note
+            known = self.facts[data.label].note if data.label in self.facts else datasets.find(data.name).note
+            caveat = self.caveats.get(data.label, known)
             if caveat:
                 notes.append(f"{data.label}: {caveat}")
             if data.label in self.absent:
@@ -105,15 +160,32 @@ class Located:
     folder: Path
 
     def collect(self, data_dir: Path | None = None) -> Results:
-        """Everything that the store has of it."""
+        """Everything that the store has of it; without a store, what was committed."""
         if not (self.root / FILE).is_file():
-            raise ConfigError(f"{self.root}: no results here; moos run {self._again} first, or give --out")
+            results = self.read_committed()
+            if results is None:
+                raise ConfigError(f"{self.root}: no results here; moos run {self._again} first, or give --out")
+            return results
         with Store(self.root) as store:
             results = collect(self.experiment, store, folder=self.folder, data_dir=data_dir)
         if results.rows.empty and set(results.absent) != {data.label for data in self.experiment.datasets}:
             where = f"no rows of the code as it is in {self.root / FILE}"
-            raise ConfigError(f"{self.experiment.name}: {where}; moos run {self._again} first")
+            told = self.read_committed()
+            if told is None:
+                raise ConfigError(f"{self.experiment.name}: {where}; moos run {self._again} first")
+            return told
         return results
+
+    def read_committed(self) -> Results | None:
+        """The results that the files of the folder tell, if it has any."""
+        if not any((self.folder / name).is_file() for name in committed.FILES):
+            return None
+        rows = committed.rows_of(self.folder)
+        results = Results(self.experiment, make_frame([]) if rows is None else rows, committed=self.folder)
+        there = set(results.cells["dataset"])
+        labels = [data.label for data in self.experiment.datasets]
+        absent = {label: "not in the committed tables" for label in labels if label not in there}
+        return replace(results, absent=absent, caveats=committed.caveats_of(self.folder, labels))
 
     @property
     def _again(self) -> str:
@@ -122,15 +194,39 @@ class Located:
 
 def locate(target: str | Path, out: str | Path = "results", overrides: Iterable[str] = ()) -> Located:
     """Find the results of a config, or the experiment of a results folder."""
-    folder = Path(target)
+    folder, overrides = Path(target), tuple(overrides)
     if not folder.is_dir():
-        experiment = load_config(target, overrides)
+        experiment = load_overridden(target, overrides)
         return Located(experiment, Path(out), Path(out) / experiment.name)
-    config = folder / "config.yaml"
-    if not config.is_file():
-        raise ConfigError(f"{folder}: not a folder of results (no config.yaml in it)")
     root, name = _root(folder)
-    return Located(load_config(config, overrides).named(name, config), root, folder)
+    config = folder / "config.yaml"
+    if config.is_file():
+        return Located(load_config(config, overrides).named(name, config), root, folder)
+    parts = folder.resolve().parts
+    names = ["/".join(parts[start:]) for start in range(1, len(parts))]
+    shipped = next((name for name in names if f"{name}.yaml" in shipped_configs()), None)
+    if shipped is None or not any((folder / file).is_file() for file in committed.FILES):
+        raise ConfigError(f"{folder}: not a folder of results (no config.yaml in it)")
+    return Located(load_config(f"configs/{shipped}.yaml", overrides), root, folder)
+
+
+def load_overridden(target: str | Path, overrides: Iterable[str] = ()) -> Experiment:
+    """A config; with other values it has a folder of its own, and the paper's splits stay those of the file."""
+    overrides = tuple(overrides)
+    experiment = load_config(target, overrides)
+    if not overrides:
+        return experiment
+    if experiment.published:
+        experiment.published = stated_splits(load_config(target))
+    slug = re.sub(r"[^A-Za-z0-9.=]+", "_", "_".join(overrides)).strip("_")
+    if len(slug) > 60:
+        slug = f"{slug[:50]}_{hashlib.sha256(slug.encode()).hexdigest()[:8]}"
+    return experiment.named(f"{experiment.name}/{OVERRIDDEN}{slug}", experiment.path)
+
+
+def count_values(cells: pd.DataFrame) -> int:
+    """How many numbers of single splits cells rest on, without times."""
+    return int(cells.loc[~cells["metric"].map(is_time).astype(bool), "splits"].sum())
 
 
 def _root(folder: Path) -> tuple[Path, str]:

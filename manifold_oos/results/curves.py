@@ -11,7 +11,6 @@ import pandas as pd
 from manifold_oos.config.model import FIXED, Experiment, Output
 from manifold_oos.engine.replay import Replay
 from manifold_oos.errors import ConfigError
-from manifold_oos.metrics import DIRECTIONS
 from manifold_oos.results.best import best_rows, final_rows, parameter_values
 from manifold_oos.results.cells import in_order, protocols
 from manifold_oos.results.statistics import summarize
@@ -30,7 +29,7 @@ def chosen_rows(rows: pd.DataFrame, output: Output) -> pd.DataFrame:
 
 def at_sizes(rows: pd.DataFrame, sizes: Sequence[float]) -> pd.DataFrame:
     """The rows of some sizes, up to rounding; without rows an empty frame with the same columns."""
-    # A list of no truth values would chosen_rows no columns.
+    # A list of no truth values would choose no columns.
     wanted = np.array([any(math.isclose(size, other) for other in sizes) for size in rows["size"]], dtype=bool)
     return rows[wanted]
 
@@ -71,11 +70,7 @@ def at_each_x(rows: pd.DataFrame, experiment: Experiment, x: str, *, selection: 
     if not parts:
         return rows
     kept = pd.concat(parts)
-    level, placed = kept[kept["x"].isna()], kept[kept["x"].notna()]
-    decided = [best_rows(block, DIRECTIONS) for _, block in placed.groupby("x", sort=False)]
-    if x == "step":
-        decided = [placed]
-    return in_order(pd.concat([best_rows(level, DIRECTIONS), *decided]), experiment)
+    return in_order(kept if x == "step" else best_rows(kept, by=["x"]), experiment)
 
 
 def _varies(rows: pd.DataFrame, x: str) -> bool:

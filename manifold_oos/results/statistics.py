@@ -2,17 +2,18 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
 
 CONFIDENCE = 0.95
 ALPHA = 0.05
 #: With fewer pairs the smallest two-sided p of Wilcoxon's test is above 0.05: it could never show anything.
 WILCOXON_PAIRS = 6
-#: Up to so many pairs SciPy enumerates the sign patterns where there are ties.
+#: Up to so many pairs all sign patterns are enumerated.
 ENUMERATED = 13
 
 
@@ -62,8 +63,11 @@ class Ranking:
     groups: list[list[str]]
 
 
-def summarize(values: ArrayLike) -> Summary:
+def summarize(values: ArrayLike, overlap: float = 0.0) -> Summary:
     """Mean, standard deviation and 95 % t interval.
+
+    ``overlap`` is n_test / n_train where the values are differences on random splits of one data set, for the
+    corrected interval of Nadeau & Bengio (see :func:`compare`).
 
     Examples
     --------
@@ -80,8 +84,35 @@ def summarize(values: ArrayLike) -> Summary:
     if n == 1:
         return Summary(1, mean, math.nan, math.nan, math.nan)
     sd = float(kept.std(ddof=1))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * sd / math.sqrt(n)
+    half = t_quantile(n - 1) * sd * math.sqrt(1 / n + overlap)
     return Summary(n, mean, sd, mean - half, mean + half)
+
+
+def exact(value: float) -> Summary:
+    """The one value of a split without chance."""
+    return Summary(1, value, 0.0, value, value)
+
+
+@cache
+def t_quantile(freedom: int) -> float:
+    """How many standard errors half a 95 % interval has."""
+    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+
+
+def splits_for(sd: float, half: float) -> int:
+    """How many splits of this spread make half the interval so short; 0 where the spread is not known.
+
+    Examples
+    --------
+    >>> splits_for(3.0, 2.0)
+    12
+    """
+    if not (math.isfinite(sd) and half > 0):
+        return 0
+    n = max(2, math.ceil((1.96 * sd / half) ** 2))
+    while t_quantile(n - 1) * sd / math.sqrt(n) > half:
+        n += 1
+    return n
 
 
 def compare(left: ArrayLike, right: ArrayLike, *, test_ratio: float | None = None) -> Comparison:
@@ -103,17 +134,17 @@ def compare(left: ArrayLike, right: ArrayLike, *, test_ratio: float | None = Non
     summary = summarize(difference)
     if summary.n < 2:
         return Comparison(summary, math.nan, math.nan, math.nan)
-    p_t = _t_test(summary, 1 / summary.n)
-    p_corrected = math.nan if test_ratio is None else _t_test(summary, 1 / summary.n + test_ratio)
+    p_t = t_test(summary, 1 / summary.n)
+    p_corrected = math.nan if test_ratio is None else t_test(summary, 1 / summary.n + test_ratio)
     return Comparison(summary, p_t, p_corrected, wilcoxon(difference))
 
 
-def _t_test(summary: Summary, factor: float) -> float:
+def t_test(summary: Summary, factor: float) -> float:
     """Two-sided p of mean / sqrt(factor · variance)."""
     if summary.sd == 0:
         return 1.0 if summary.mean == 0 else 0.0
     t = summary.mean / (summary.sd * math.sqrt(factor))
-    return float(2 * stats.t.sf(abs(t), summary.n - 1))
+    return float(2 * special.stdtr(summary.n - 1, -abs(t)))
 
 
 def wilcoxon(difference: ArrayLike) -> float:
@@ -123,20 +154,24 @@ def wilcoxon(difference: ArrayLike) -> float:
         return math.nan
     if not difference.any():
         return 1.0
-    size = np.abs(difference)
-    if len(difference) <= ENUMERATED and len(np.unique(size[size > 0])) < len(difference):
+    if len(difference) <= ENUMERATED:
         return _exact_wilcoxon(difference)
     return float(stats.wilcoxon(difference, zero_method="zsplit").pvalue)
 
 
 def _exact_wilcoxon(difference: NDArray[np.floating]) -> float:
-    """The same p with ties or zeros, from all sign patterns: SciPy's own enumeration takes half a second."""
+    """The same p from all sign patterns, also with ties or zeros: SciPy's own takes up to half a second."""
     ranks = stats.rankdata(np.abs(difference))
     ranks, positive = ranks[difference != 0], difference[difference != 0] > 0
-    patterns = np.arange(2 ** len(ranks))[:, None] >> np.arange(len(ranks)) & 1
+    patterns = _sign_patterns(len(ranks))
     sums, own = patterns @ ranks, ranks[positive].sum()
     ends = np.mean(sums <= own + 1e-9), np.mean(sums >= own - 1e-9)
     return float(min(1.0, 2 * min(ends)))
+
+
+@cache
+def _sign_patterns(n: int) -> NDArray[np.floating]:
+    return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(float)
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.floating]:

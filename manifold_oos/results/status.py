@@ -10,13 +10,17 @@ from manifold_oos.config.model import Output
 from manifold_oos.errors import ConfigError
 from manifold_oos.results.claims import FAILS, HOLDS, NO_DATA, UNDECIDED, ClaimResult
 from manifold_oos.results.collect import Results
-from manifold_oos.results.tables import make_tables
+from manifold_oos.results.published import COMPATIBLE, MATCH, NOISY
+from manifold_oos.results.tables import make_tables, name_of
 
 #: Word, sign and meaning, in the order of the key on the front page.
 STATES = {
     "reproduced": ("✓", "every number that the paper prints is matched and every claim holds"),
     "differs": ("✗", "a number is better or worse than printed, or a claim fails"),
-    "undecided": ("?", "nothing speaks against it, but an interval contains both answers"),
+    "undecided": (
+        "?",
+        "nothing speaks against it, but an interval is too wide to decide, or a number is only compatible",
+    ),
     "partly run": ("◐", "nothing speaks against it, but some of it was not run"),
     "stand-in": ("≈", "shown on other data than the paper's: not a reproduction"),
     "shown": ("·", "drawn; the paper prints no number and makes no claim to compare with"),
@@ -39,18 +43,6 @@ class State:
     def sign(self) -> str:
         """One character."""
         return STATES[self.word][0]
-
-
-def name_of(output: Output) -> str:
-    """An output as papers call it.
-
-    Examples
-    --------
-    >>> name_of(Output(figure=7)), name_of(Output(table="ablation"))
-    ('Fig. 7', 'ablation')
-    """
-    kind, number = ("Table", output.table) if output.table is not None else ("Fig.", output.figure)
-    return f"{kind} {number}" if str(number)[:1].isdigit() else str(number)
 
 
 def mentioned(source: str) -> set[str]:
@@ -121,11 +113,11 @@ def _judge(
             missing += not entry.splits
             if math.isfinite(entry.published) and entry.verdict:
                 verdicts[entry.verdict] += 1
-    said = Counter(claim.verdict for claim in claims)
+    said = Counter(claim.verdict for claim in claims if not claim.part_of)
     labels = {label for output in outputs for label in output.dataset or ()} or {
         data.label for data in results.experiment.views_of()
     }
-    seen = set(results.rows["dataset"]) & labels
+    seen = set(results.cells["dataset"]) & labels
     stand_ins = [data.label for data in results.experiment.datasets if data.label in labels and data.stand_in]
     parts = [f"{count} {word}" for word, count in verdicts.items()]
     parts += [f"claims: {', '.join(f'{count} {word}' for word, count in said.items())}"] if said else []
@@ -139,11 +131,11 @@ def _judge(
         word = "differs"
     elif stand_ins and set(stand_ins) >= seen:
         word = "stand-in"
-    elif said[UNDECIDED]:
+    elif said[UNDECIDED] or verdicts[NOISY] or verdicts[COMPATIBLE]:
         word = "undecided"
     elif missing or said[NO_DATA] or labels - seen:
         word = "partly run"
-    elif verdicts["matches"] or said[HOLDS]:
+    elif verdicts[MATCH] or said[HOLDS]:
         word = "reproduced"
     else:
         word = "shown"

@@ -1,16 +1,17 @@
 """Tables as a reader wants them: arms by sizes, ours with interval, the paper's number and verdict beside."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from manifold_oos.config.model import FIXED, Data, Experiment, Output, Protocol, PublishedNumber
+from manifold_oos.config.model import FIXED, Data, Experiment, Output, Protocol
 from manifold_oos.errors import ConfigError
-from manifold_oos.metrics import is_time, label_of, unit_of
-from manifold_oos.results.cells import find_published, make_cells
+from manifold_oos.metrics import label_of
+from manifold_oos.results.cells import make_cells
 from manifold_oos.results.collect import Results
 from manifold_oos.results.curves import at_each_x, chosen_rows, nothing_chosen
+from manifold_oos.results.published import PrintedNumbers
 
 SIZE_NAMES = {
     "train_per_class": "known points per class",
@@ -40,6 +41,7 @@ class TableEntry:
     tuned: bool = True
     published: float = math.nan
     verdict: str = ""
+    needed: int = 0
     state: str = ""
     p_corrected: float = math.nan
 
@@ -65,18 +67,6 @@ class TableView:
     headers: list[str]
     lines: list[TableLine]
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def decimals(self) -> int:
-        """Digits after the point: two for percent, else three figures of the largest mean."""
-        if unit_of(self.metric) == "%":
-            return 2
-        means = [abs(entry.mean) for line in self.lines for entry in line.entries if math.isfinite(entry.mean)]
-        return _three_figures(max(means, default=0.0))
-
-    def digits(self, value: float) -> int:
-        """Digits after the point for one value: times differ so much that each has its own."""
-        return _three_figures(value) if is_time(self.metric) else self.decimals
 
     @property
     def has_published(self) -> bool:
@@ -127,7 +117,7 @@ def _make_table(results: Results, output: Output, metric: str, group: list[Data]
     ]
     mine = cells[(cells["metric"] == metric) & (cells["protocol"] == protocol)]
     found: dict[tuple[Any, ...], Any] = {(cell.arm, cell.dataset, cell.size): cell for cell in mine.itertuples()}
-    numbers = experiment.published_numbers()
+    printed = PrintedNumbers(experiment)
     lines = []
     for arm in experiment.shown:
         if output.arms is not None and arm not in output.arms:
@@ -135,8 +125,10 @@ def _make_table(results: Results, output: Output, metric: str, group: list[Data]
         runs_on = {data.label for data in experiment.datasets if arm in experiment.arms_of(data)}
         entries = []
         for label, size in columns:
-            key = (metric, label, arm, size, protocol)
-            entries.append(_entry(found.get((arm, label, size)), numbers, key, runs_on, results.absent))
+            number = printed.find(metric, label, arm, size, protocol)
+            published = math.nan if number is None else number.value
+            state = "data absent" if label in results.absent else "not run" if label in runs_on else ""
+            entries.append(_entry(found.get((arm, label, size)), published, state))
         selections = [found[arm, label, size].selection for label, size in columns if (arm, label, size) in found]
         if any(entry.splits or math.isfinite(entry.published) for entry in entries) or (
             runs_on & {label for label, _ in columns}
@@ -148,7 +140,7 @@ def _make_table(results: Results, output: Output, metric: str, group: list[Data]
     title = output.title or f"{label_of(metric)} on {labels}, by {SIZE_NAMES[kind]}"
     notes = [*table_notes(experiment, protocol, lines), *results.notes(group)]
     notes += [output.note] if output.note else []
-    return TableView(_name(output), title, metric, protocol, columns, headers, lines, notes)
+    return TableView(name_of(output), title, metric, protocol, columns, headers, lines, notes)
 
 
 def _parameter_tables(results: Results, output: Output, parameter: str, sets: list[Data]) -> list[TableView]:
@@ -181,8 +173,8 @@ def _parameter_table(
     for arm in experiment.shown:
         selections = [column[arm].selection for column in found if arm in column]
         if selections:
-            key = (metric, data.label, arm, size, FIXED)
-            entries = [_entry(column.get(arm), [], key, set(), results.absent) for column in found]
+            state = "data absent" if data.label in results.absent else ""
+            entries = [_entry(column.get(arm), math.nan, state) for column in found]
             lines.append(TableLine(arm, selections[0], entries))
     protocol = next((line.selection for line in lines if line.selection != FIXED), FIXED)
     split = experiment.split_of(data)
@@ -194,12 +186,25 @@ def _parameter_table(
         notes[0] = f"every value of {parameter} as it is, nothing chosen"
     notes += results.notes([data])
     places = [(data.label, size)] * len(values)
-    return TableView(_name(output), title, metric, protocol, places, headers, lines, notes)
+    return TableView(name_of(output), title, metric, protocol, places, headers, lines, notes)
 
 
-def _name(output: Output) -> str:
-    """Give "Table 2" for a number, a name as it is."""
-    return f"Table {output.table}" if str(output.table)[:1].isdigit() else str(output.table)
+def name_of(output: Output) -> str:
+    """An output as papers call it.
+
+    Examples
+    --------
+    >>> name_of(Output(figure=7)), name_of(Output(table="ablation"))
+    ('Fig. 7', 'ablation')
+    """
+    kind, number = ("Table", output.table) if output.table is not None else ("Fig.", output.figure)
+    return f"{kind} {number}" if str(number)[:1].isdigit() else str(number)
+
+
+def title_of(output: Output) -> str:
+    """The number and the title of a figure, where it has them."""
+    name = name_of(output)
+    return ": ".join(part for part in (name if name != str(output.figure) else "", output.title) if part)
 
 
 def size_text(kind: str, size: float) -> str:
@@ -216,29 +221,21 @@ def size_text(kind: str, size: float) -> str:
     return (words | {"alternate": "every {}th known"}).get(kind, "{} known").format(f"{size:g}")
 
 
-def _entry(
-    cell: Any,
-    numbers: Iterable[PublishedNumber],
-    key: tuple[str, str, str, float, str],
-    runs_on: set[str],
-    absent: Mapping[str, str],
-) -> TableEntry:
+def _entry(cell: Any, published: float, state: str) -> TableEntry:
     """A cell with ours, or with the reason why there is none beside the printed number."""
-    if cell is not None and cell.splits:
-        return TableEntry(
-            mean=cell.mean,
-            half_width=(cell.high - cell.low) / 2,
-            splits=cell.splits,
-            best=cell.best,
-            tuned=cell.tuned,
-            published=cell.published,
-            verdict=cell.verdict,
-            p_corrected=cell.p_corrected,
-        )
-    label = key[1]
-    number = find_published(numbers, *key)
-    state = "data absent" if label in absent else "not run" if label in runs_on else ""
-    return TableEntry(published=math.nan if number is None else number.value, state=state)
+    if cell is None or not cell.splits:
+        return TableEntry(published=published, state=state)
+    return TableEntry(
+        mean=cell.mean,
+        half_width=(cell.high - cell.low) / 2,
+        splits=cell.splits,
+        best=cell.best,
+        tuned=cell.tuned,
+        published=cell.published,
+        verdict=cell.verdict,
+        needed=cell.needed,
+        p_corrected=cell.p_corrected,
+    )
 
 
 def table_notes(experiment: Experiment, protocol: str, lines: Sequence[TableLine]) -> list[str]:
@@ -247,7 +244,7 @@ def table_notes(experiment: Experiment, protocol: str, lines: Sequence[TableLine
     if lines:
         notes.append(splits_text([entry.splits for line in lines for entry in line.entries if entry.splits]))
     if any(not entry.tuned for line in lines for entry in line.entries):
-        notes.append("† not tuned: too few points per class to chosen_rows parameters, defaults taken")
+        notes.append("† not tuned: too few points per class to choose parameters, defaults taken")
     notes += [f"{line.arm}: {experiment.arms[line.arm].note}" for line in lines if experiment.arms[line.arm].note]
     return [note for note in notes if note]
 
@@ -276,7 +273,3 @@ def splits_text(counts: Sequence[int]) -> str:
     if high == 1:
         return "one split, no interval"
     return f"mean of {low if low == high else f'{low} to {high}'} splits ± half the 95 % interval"
-
-
-def _three_figures(value: float) -> int:
-    return min(max(2 - math.floor(math.log10(abs(value))), 0), 9) if value else 3

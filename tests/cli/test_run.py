@@ -104,7 +104,7 @@ def test_a_failing_trial_exits_1_and_the_rest_is_there(here, capsys):
     assert moos("run", "tiny.yaml", "--set", "split.train_per_class=[3]") == 1
     out, err = capsys.readouterr()
     assert "6 lines computed" in out and "2 lines failed" in err and "big on digits, size 3, repetition 0" in err
-    assert len(list((here / "results" / "tiny" / "failures").iterdir())) == 2
+    assert len(list((here / "results/tiny/set_split.train_per_class=_3/failures").iterdir())) == 2
 
 
 def test_json_for_programs(here, capsys):
@@ -178,5 +178,6 @@ def test_sosi_beats_the_rbf_extender_on_coil20(here, data_dir, capsys):
     arms += "classifier: nn}, SOSI: {embedding: *e, extender: sosi, classifier: nn}}"
     options = ["--set", arms, "--set", "outputs=[]", "--data-dir", str(data_dir), "--quiet"]
     assert moos("run", "configs/coil20_sosi.yaml", *only, *options) == 0
-    cells = pd.read_csv(here / "results" / "coil20_sosi" / "table.csv").set_index("arm")["mean"]
+    (folder,) = (here / "results" / "coil20_sosi").glob("set_split.repetitions=1*")
+    cells = pd.read_csv(folder / "table.csv").set_index("arm")["mean"]
     assert cells["SOSI"] < 8 and cells["SOSI"] < cells["RBF"] < 16

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import runpy
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +93,7 @@ def test_table_is_rebuilt_from_the_store_byte_by_byte(here, capsys):
     assert moos("table", "configs/tiny.yaml") == 0
     assert {name: (folder / name).read_bytes() for name in FILES} == before
     printed = capsys.readouterr().out
-    assert "Table 2: Errors" in printed and "99.00 better" in printed
+    assert "Table 2: Errors" in printed and "99.00 too noisy" in printed
     assert "stand-in for MNIST" in printed and "(train_only)" in printed and "mean of 3 splits" in printed
     assert "holds  §1" in printed
 
@@ -103,7 +102,7 @@ def test_table_takes_the_results_folder_and_prints_other_formats(here, capsys):
     assert moos("table", "results/tiny", "--format", "tex") == 0
     assert r"\begin{tabular}" in capsys.readouterr().out
     assert moos("table", "results/tiny", "--format", "md") == 0
-    assert capsys.readouterr().out.startswith("# Tiny & complete")
+    assert capsys.readouterr().out.startswith("# Tiny &amp; complete")
     assert moos("table", "results/tiny", "--format", "csv") == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert rows[0]["arm"] == "NN"
@@ -158,10 +157,8 @@ def test_views_without_results_say_what_to_run(here, tmp_path, capsys):
 
 
 def reference_of(here: Path) -> Path:
-    """results/reference/tiny.csv, made by the script from two of the splits."""
-    script = Path(__file__).parents[2] / "scripts" / "make_reference.py"
-    code = runpy.run_path(str(script))["main"](["configs/tiny.yaml", "--repetitions", "2", "--workers", "1"])
-    assert code == 0
+    """results/reference/tiny.csv, made from two of the splits."""
+    assert moos("check", "configs/tiny.yaml", "--update", "first", "--repetitions", "2", "--workers", "1") == 0
     return here / "results" / "reference" / "tiny.csv"
 
 
@@ -169,13 +166,19 @@ def test_check_passes_on_what_was_just_computed(here, capsys):
     path = reference_of(here)
     first = path.read_bytes()
     assert reference_of(here).read_bytes() == first
+    assert moos("check", "configs/tiny.yaml", "--update", "as | it was", "--workers", "1") == 0
+    assert path.read_bytes() == first  # without narrowing it covers what it covered
+    log = (path.parent / "CHANGES.md").read_text(encoding="utf-8")
+    assert log.endswith("- `tiny`, 12 numbers: first\n- `tiny`, 12 numbers: as | it was\n")
     assert moos("check", "--workers", "1") == 0
     printed = capsys.readouterr().out
     assert "tiny: same: 12 numbers compared" in printed
-    assert "published numbers, on 2 splits: 2 better" in printed and "§1" in printed
+    assert "published numbers, on 2 splits: 2 too noisy" in printed and "§1" in printed
     assert moos("check", "configs/tiny.yaml", "--workers", "1", "--json") == 0
     (entry,) = json.loads(capsys.readouterr().out)["configs"]
-    assert entry["compared"] == 12 and entry["differences"] == [] and entry["published"][0]["verdict"] == "better"
+    assert (
+        entry["compared"] == 12 and entry["differences"] == [] and entry["published"][0]["verdict"] == "too noisy"
+    )
 
 
 def test_a_changed_number_exits_with_three(here, tmp_path, capsys):
@@ -206,6 +209,51 @@ def test_check_refuses_what_it_cannot_compare(here, tmp_path, monkeypatch, capsy
     assert "no reference for tiny" in capsys.readouterr().err
     assert moos("check", "--against", "x.csv") == 2
     assert "goes with one config" in capsys.readouterr().err
+    assert moos("check", "--update", " ") == 2 and moos("check", "configs/tiny.yaml", "--repetitions", "2") == 2
+    assert "needs a reason" in capsys.readouterr().err
+
+
+def test_other_values_have_their_own_folder_and_fewer_rows_replace_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(CONFIG.split("outputs:")[0] + "outputs: [{table: 2}]\n")
+    run = ("run", "tiny.yaml", "--workers", "1", "--quiet")
+    assert moos(*run) == 0
+    before = {path: path.read_bytes() for path in Path("results/tiny").glob("table*")}
+    assert moos(*run, "--set", "split.repetitions=1") == 0
+    assert Path("results/tiny/set_split.repetitions=1/table.csv").is_file()
+    assert moos("table", "tiny.yaml", "--set", "split.repetitions=1") == 0
+    Path("tiny.yaml").write_text(Path("tiny.yaml").read_text().replace("repetitions: 3", "repetitions: 2"))
+    capsys.readouterr()
+    for command in (run, ("table", "tiny.yaml")):
+        assert moos(*command) == 0
+        said = capsys.readouterr().err
+        assert "results/tiny: kept, its tables rest on" in said and "--force replaces them" in said
+    assert {path: path.read_bytes() for path in before} == before
+    assert moos("table", "tiny.yaml", "--force") == 0
+    assert {path: path.read_bytes() for path in before} != before
+
+
+@pytest.mark.parametrize("kept", [("splits.csv", "claims.csv"), ("table.csv", "claims.csv")])
+def test_a_fresh_clone_shows_the_committed_tables(here, tmp_path, monkeypatch, capsys, kept):
+    folder = tmp_path / "configs" / "tiny.yaml", tmp_path / "results" / "tiny"
+    for path in folder:
+        path.parent.mkdir()
+    folder[0].write_text(CONFIG)
+    folder[1].mkdir()
+    for name in kept:
+        (folder[1] / name).write_bytes((here / "results/tiny" / name).read_bytes())
+    assert moos("table", "configs/tiny.yaml", "--format", "md") == 0
+    whole = capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    assert moos("table", "configs/tiny.yaml", "--format", "md") == 0
+    out, err = capsys.readouterr()
+    assert f"committed tables (results/tiny/{kept[0]})" in err
+    assert [line for line in out.splitlines() if line.startswith("|")] == [
+        line for line in whole.splitlines() if line.startswith("|")
+    ]
+    assert {path.name for path in folder[1].iterdir()} == set(kept), "nothing is written"
+    assert moos("report", "configs/tiny.yaml", "--out", "page.html") == 0
+    assert "committed tables" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_missing_data_is_exit_two_and_nothing_compared_is_never_a_pass(tmp_path, monkeypatch, capsys):

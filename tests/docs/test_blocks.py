@@ -95,10 +95,11 @@ def check_marked(words: list[str]) -> None:
     for word in arguments:
         if word.startswith(("configs/", "scripts/", "benchmarks/", "docs/")):
             assert (ROOT / word).is_file(), f"{word}: no such file"
-    if program == "python" and arguments[0].startswith(("scripts/", "benchmarks/", "docs/builders/")):
-        source = (ROOT / arguments[0]).read_text()
+    if program == "python" and (arguments[0] == "-m" or "/" in arguments[0]):
+        at = f"{arguments[1].replace('.', '/')}.py" if arguments[0] == "-m" else arguments[0]
+        source = (ROOT / at).read_text()
         for option in [word for word in arguments if word.startswith("--")]:
-            assert f'"{option}"' in source, f"{arguments[0]} has no {option}"
+            assert f'"{option}"' in source, f"{at} has no {option}"
 
 
 def run(words: list[str]) -> None:
@@ -203,7 +204,7 @@ def test_unknown_options_are_found():
     with pytest.raises(AssertionError, match="no such file"):
         check_marked(["moos", "run", "configs/none.yaml"])
     with pytest.raises(AssertionError, match="has no --nothing"):
-        check_marked(["python", "scripts/make_reference.py", "--nothing"])
+        check_marked(["python", "-m", "manifold_oos.reporting.pages.readme_table", "--nothing"])
 
 
 def test_marks_and_languages_are_known():

@@ -11,14 +11,15 @@ from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.runner import run_experiment
 from manifold_oos.engine.store import Store
 from manifold_oos.registry import KINDS, available
+from manifold_oos.reporting.pages import readme_table as tool
+from manifold_oos.reporting.pages.common import between
 from manifold_oos.results.collect import collect, locate
 
 ROOT = Path(__file__).parents[2]
 
 
 def script(name: str):
-    folder = "docs/builders" if (ROOT / f"docs/builders/{name}.py").exists() else "scripts"
-    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs/builders" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -113,14 +114,13 @@ published: {source: Table 9, selection: paper, values: {misclassification_rate: 
 def test_the_readme_s_table_comes_from_the_store(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("tiny.yaml").write_text(CONFIG)
-    tool = script("readme_table")
     Path("README.md").write_text(f"before\n{tool.BEGIN}\nold\n{tool.END}\nafter\n")
     arguments = ["tiny.yaml", "--arms", "NN", "--workers", "1"]
     assert tool.main(arguments) == 0
     text = Path("README.md").read_text()
-    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    assert text.startswith("before\n") and text.endswith("after\n") and "\nold\n" not in text
     assert "| NN |" in text and "kNN" not in text and "Table 9" in text and "2 random splits" in text
-    assert "python scripts/readme_table.py tiny.yaml --arms NN\n" in text
+    assert "python -m manifold_oos.reporting.pages.readme_table tiny.yaml --arms NN\n" in text
     cells = locate("tiny.yaml").collect().cells
     expected = cells[(cells["arm"] == "NN") & (cells["metric"] == "misclassification_rate")]["mean"]
     assert len(expected) == 2 and all(f"{mean:.2f} ±" in text for mean in expected)
@@ -145,6 +145,5 @@ def test_the_tutorial_s_numbers_are_those_of_the_quick_start(tmp_path):
 
 
 def test_a_readme_without_markers_is_an_error(tmp_path):
-    tool = script("readme_table")
     with pytest.raises(ValueError, match="needs the lines"):
-        tool.replace_table("no markers", "table")
+        between("no markers", tool.BEGIN, tool.END, "table")

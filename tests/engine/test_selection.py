@@ -8,7 +8,6 @@ import pytest
 from manifold_oos.config.model import CrossValidation
 from manifold_oos.engine.plan import make_plan
 from manifold_oos.engine.select import choose, make_folds
-from manifold_oos.metrics import DIRECTIONS
 from manifold_oos.results.best import best_rows
 
 
@@ -121,7 +120,7 @@ def test_best_stores_every_value_and_decides_from_the_rows(bench, tuned):
     assert len(rows) == 2 * 9
     assert set(rows["selection"]) == {"best"}
     assert (rows["candidate"] == rows["chosen"]).all()
-    kept = best_rows(rows, DIRECTIONS)
+    kept = best_rows(rows)
     assert kept["repetition"].tolist() == [0, 1]
     assert kept["candidate"].nunique() == 1
     means = rows.groupby("candidate")["value"].mean()
@@ -132,7 +131,7 @@ def test_best_stores_every_value_and_decides_from_the_rows(bench, tuned):
 def test_higher_is_better_for_rates_of_success(bench, tuned):
     tuned |= {"selection": "best", "metrics": ["recognition_rate"]}
     rows = bench.rows(bench.run(tuned))
-    assert best_rows(rows, DIRECTIONS)["value"].mean() == rows.groupby("candidate")["value"].mean().max()
+    assert best_rows(rows)["value"].mean() == rows.groupby("candidate")["value"].mean().max()
     tuned["selection"] = "train_only"
     assert choice(bench, tuned).values["extender.amount"] == 0.0
 

@@ -93,15 +93,17 @@ def test_strings_of_configs_and_messages_reach_the_page_as_text(rows: pd.DataFra
 
 
 def test_every_verdict_has_a_sign_beside_its_colour(rows: pd.DataFrame, tmp_path: Path) -> None:
-    published = {"digits": {"A": {5: 4.5, 10: 9.0}, "B": {5: 5.0}, "C": {10: 6.5}}}
+    published = {"digits": {"A": {5: 4.5, 10: 9.0}, "B": {5: 9.0, 10: 6.6}}}
     results = make_results(rows, published={"misclassification_rate": published}, outputs=[{"table": 2}])
     text, section = page_of(results, tmp_path)
     (table,) = section["tables"]
     cells = {line["arm"]: line["cells"] for line in table["lines"]}
     assert [(c["published"], c["verdict"], c["sign"]) for c in cells["A"]] == [
-        ("4.50", "matches", "="),
+        ("4.50", "too noisy", "?6"),
         ("9.00", "better", "+"),
     ]
+    assert (cells["B"][1]["verdict"], cells["B"][1]["sign"]) == ("match", "=")
+    assert "too noisy (6 splits)" in text and 'class="badge too-noisy"' in text
     assert (cells["B"][0]["verdict"], cells["B"][0]["sign"]) == ("worse", "−")
     assert cells["A"][0]["best"] and cells["A"][0]["splits"] == 4
     assert re.search(r'class="badge worse"><span aria-hidden="true">−</span> worse', text)
@@ -139,7 +141,7 @@ def test_csv_of_a_table_has_the_numbers_of_its_cells(rows: pd.DataFrame) -> None
     lines = list(csv.DictReader(io.StringIO(table_csv(table))))
     first = lines[0]
     assert (first["arm"], first["5"], first["5 splits"], first["5 published"]) == ("A", "4.5", "4", "4.5")
-    assert first["5 verdict"] == "matches" and first["10 published"] == ""
+    assert first["5 verdict"] == "too noisy" and first["10 published"] == ""
     assert float(first["5 half interval"]) == pytest.approx(HALF, abs=1e-6)
 
 
@@ -209,7 +211,7 @@ def test_rank_diagram_places_arms_by_rank_and_joins_groups() -> None:
     )
     (ranks,) = rankings(results)
     diagram = rank_diagram(ranks)
-    assert [label["text"] for label in diagram["labels"]] == ["A 1.00", "B 2.00", "3.00 C"]
+    assert [label["text"] for label in diagram["labels"]] == ["A  1.00", "B  2.00", "3.00  C"]
     assert [label["x"] for label in diagram["labels"]] == [x for x, _ in diagram["ticks"]]
     assert len(diagram["bars"]) == len(ranks.ranking.groups) and "over 3 data sets" in diagram["notes"][0]
     assert list(rankings(make_results(fake_rows({("A", "digits", 5): [1.0]})))) == []
@@ -297,11 +299,12 @@ def test_states_of_a_table(rows: pd.DataFrame) -> None:
         return {"misclassification_rate": {"digits": {arm: {5: value} for arm, value in values.items()}}}
 
     assert word_of(make_results(rows, outputs=outputs)) == "shown"
-    assert word_of(make_results(rows, outputs=outputs, published=published(A=4.5, B=10.5))) == "reproduced"
-    assert word_of(make_results(rows, outputs=outputs, published=published(A=4.5, B=2.0))) == "differs"
+    assert word_of(make_results(rows, outputs=outputs, published=published(C=10.5, B=10.5))) == "reproduced"
+    assert word_of(make_results(rows, outputs=outputs, published=published(A=4.5, B=10.5))) == "undecided"
+    assert word_of(make_results(rows, outputs=outputs, published=published(A=4.5, B=9.0))) == "differs"
     assert word_of(make_results(rows, outputs=outputs, published=published(A=4.5, B=40.0))) == "differs"
     part = rows[rows["size"] == 5]
-    assert word_of(make_results(part, outputs=outputs, published=published(A=4.5))) == "partly run"
+    assert word_of(make_results(part, outputs=outputs, published=published(B=10.5))) == "partly run"
     assert word_of(make_results(rows.iloc[:0], outputs=outputs)) == "not run"
     absent = Results(make_experiment(outputs=outputs), rows.iloc[:0], absent={"digits": "not found"})
     assert word_of(absent) == "data absent"

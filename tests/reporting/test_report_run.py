@@ -132,7 +132,7 @@ def test_the_index_has_every_experiment_run_or_not(place: Located) -> None:
     assert written.pages == [place.folder / "report.html"] and written.pages[0].is_file()
     assert len(written.skipped) == 1 and "config.yaml" in written.skipped[0]
     assert 'href="small/report.html"' in text
-    assert re.search(r'class="badge differs" href="small/report.html"[^>]*sosi, Table 1: differs', text)
+    assert re.search(r'class="badge undecided" href="small/report.html"[^>]*sosi, Table 1: undecided', text)
     assert "moos run configs/quickstart.yaml" in text
     assert HOSTILE not in text and CLOSING not in text
     assert "data absent</span> <strong>Table 7</strong>" in text

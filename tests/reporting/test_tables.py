@@ -13,11 +13,18 @@ from rich.console import Console
 
 from manifold_oos.errors import ConfigError
 from manifold_oos.reporting.render import latex, markdown, rich_table
+from manifold_oos.reporting.report.blocks import Blocks
+from manifold_oos.reporting.report.page import Page
 from manifold_oos.results.collect import Results
+from manifold_oos.results.sheets import csv_text, read_csv
 from manifold_oos.results.tables import TableView, make_tables, protocol_text
 
+NUMBERS = {"A": {5: 4.0, 10: 9.0}, "B": {5: 10.0, 10: 5.0}, "C": 9.3}
 PUBLISHED = [
-    {"source": "Table 2", "values": {"misclassification_rate": {"digits": {"A": {5: 4.0, 10: 9.0}, "B": 2}}}}
+    {
+        "source": "Table 2",
+        "values": {"misclassification_rate": {"digits": NUMBERS}},
+    }
 ]
 
 
@@ -66,11 +73,14 @@ def test_the_rules_of_the_paper_are_spelled_out():
 def test_ours_with_interval_published_and_verdict(rows):
     table = one_table(rows, published=PUBLISHED)
     md = markdown([table])
-    assert "| A | fixed | **4.50 ± 0.65** | 4.00 = | **2.00 ± 0.00** | 9.00 + |" in md
-    assert "| B | fixed | 10.50 ± 0.65 | 2.00 − |" in md
-    assert "| C | fixed | 10.50 ± 0.92 |  | 6.50 ± 0.92 |  |" in md
+    assert "| A | fixed | **4.50 ± 0.65** | 4.00 ?7 | **2.00 ± 0.00** | 9.00 + |" in md
+    assert "| B | fixed | 10.50 ± 0.65 | 10.00 = | 6.50 ± 0.65 | 5.00 ?6 |" in md
+    assert "| C | fixed | 10.50 ± 0.92 | 9.30 − | 6.50 ± 0.92 | 9.30 + |" in md
+    assert "a tenth of the value" in md and "n splits would decide" in md
     shown = text_of(table)
-    assert "4.00 matches" in shown and "9.00 better" in shown and "2.00 worse" in shown
+    assert "10.00 match" in shown and "9.00 better" in shown and "9.30 worse" in shown
+    assert "4.00 too noisy (7 splits)" in shown and "n splits would decide" in " ".join(shown.split())
+    assert "10.00 =" in latex([table]) and r"$\surd$" in latex([table])
 
 
 def test_without_published_numbers_there_is_no_column_for_them(rows):
@@ -175,12 +185,42 @@ def test_what_was_not_run_says_so(rows):
     assert "not run" in markdown([table])
 
 
-def test_digits_by_metric(rows):
-    assert one_table(rows).decimals == 2
+def test_every_value_has_the_digits_that_its_interval_warrants(rows):
     small = rows.assign(metric="embedding_error", value=rows["value"] / 1000)
-    table = one_table(small, metrics=["embedding_error"])
-    assert table.decimals == 4 and "0.0105 ± 0.0006" in markdown([table])
+    assert "0.01050 ± 0.00065" in markdown([one_table(small, metrics=["embedding_error"])])
     large = one_table(rows.assign(metric="fit_seconds", value=rows["value"] * 1000), metrics=["fit_seconds"])
     assert "| 10500 ± 650 |" in markdown([large])
     quick = one_table(rows.assign(metric="fit_seconds", value=rows["value"] ** 4), metrics=["fit_seconds"])
     assert "| **16.0 ± 0.0** |" in markdown([quick]) and "| 1848 ± 1015 |" in markdown([quick])
+
+
+def test_one_outlier_does_not_set_the_digits_of_a_table():
+    rows = fake_rows(
+        {("A", "digits", 5): [1.01, 1.05, 1.03], ("B", "digits", 5): [1.0, 650.0, 40.0]}, metric="objective"
+    )
+    text = markdown([one_table(rows, metrics=["objective"])])
+    assert "| **1.030 ± 0.050** |" in text and "| 230 ± 904 |" in text
+
+
+def test_times_are_the_same_in_every_format(rows, tmp_path):
+    small = rows.assign(metric="fit_seconds", value=rows["value"] / 10_000)
+    table = one_table(small, metrics=["fit_seconds"])
+    cell = Page(Blocks(1000))._table(table, "x", set())["lines"][1]["cells"][0]
+    assert (cell["mean"], cell["half"]) == ("0.001050", "0.000065")
+    for text in (markdown([table]), text_of(table)):
+        assert "0.001050 ± 0.000065" in text
+    assert r"0.001050 $\pm$ 0.000065" in latex([table])
+
+
+def test_markup_in_names_is_no_markup(rows):
+    arms = {"<b>A|</b>": {"classifier": "nn"}, "B": {"classifier": "nn"}}
+    named = rows[rows["arm"] != "C"].replace({"arm": {"A": "<b>A|</b>"}})
+    assert "| &lt;b&gt;A\\|&lt;/b&gt; | fixed |" in markdown([one_table(named, arms=arms)])
+
+
+def test_names_that_a_spreadsheet_would_run_are_quoted_and_read_back(tmp_path):
+    frame = pd.DataFrame({"arm": ["=1+1", "-x", "@a", "'+b", "NN"], "value": [-1.5, 2.0, 3.0, 4.0, 5.0]})
+    text = csv_text(frame)
+    assert text.splitlines()[1:] == ["'=1+1,-1.5", "'-x,2", "'@a,3", "''+b,4", "NN,5"]
+    (tmp_path / "a.csv").write_text(text)
+    pd.testing.assert_frame_equal(read_csv(tmp_path / "a.csv", "splits", ("arm",)), frame)

@@ -52,13 +52,13 @@ def test_higher_is_better_for_recognition(rows, experiment):
 
 
 def test_published_number_and_verdict_stand_in_the_cell(rows):
-    published = [
-        {"source": "Table 2", "values": {"misclassification_rate": {"digits": {"A": {5: 4.0, 10: 9.0}, "B": 3.5}}}}
-    ]
+    values = {"A": {5: 4.5, 10: 9.0}, "B": 10.0}
+    published = [{"source": "Table 2", "splits": 7, "values": {"misclassification_rate": {"digits": values}}}]
     cells = make_cells(rows, make_experiment(published=published))
-    assert cell(cells, "A", 5)["verdict"] == "matches" and cell(cells, "A", 5)["source"] == "Table 2"
+    a = cell(cells, "A", 5)  # 4.5 ± 0.65 where δ is 0.45
+    assert (a["verdict"], a["source"], a["paper_splits"], a["needed"]) == ("too noisy", "Table 2", 7, 6)
     assert cell(cells, "A", 10)["verdict"] == "better"
-    assert list(cells[cells["arm"] == "B"]["verdict"]) == ["worse", "worse"]  # one number for all sizes
+    assert list(cells[cells["arm"] == "B"]["verdict"]) == ["match", "better"]  # one number for all sizes
     assert cell(cells, "C", 5)["verdict"] == "" and math.isnan(cell(cells, "C", 5)["published"])
 
 
@@ -72,7 +72,7 @@ def test_a_published_number_with_a_protocol_counts_only_there():
     published = [{"selection": "paper", "values": {"misclassification_rate": {"digits": {"A": {5: 3.5}}}}}]
     selection = ["train_only", {"paper": {"*": "best"}}]
     cells = make_cells(rows, make_experiment(published=published, selection=selection))
-    assert cell(cells, "A", 5, "paper")["verdict"] == "matches"
+    assert cell(cells, "A", 5, "paper")["verdict"] == "too noisy"
     assert cell(cells, "A", 5, "train_only")["verdict"] == ""
 
 

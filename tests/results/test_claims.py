@@ -1,12 +1,17 @@
 """Claims: every form, every scope, holds, fails and undecided."""
 
+import math
+
+import numpy as np
 import pandas as pd
 import pytest
 from reporting_fakes import fake_rows, make_experiment, swept_rows
+from scipy import stats
 
 from manifold_oos.config.model import Claim
 from manifold_oos.errors import ConfigError
-from manifold_oos.results.claims import judge_claim, judge_claims
+from manifold_oos.results.claims import correct, judge_claim, judge_claims
+from manifold_oos.results.collect import Results
 
 
 def verdict(rows: pd.DataFrame, claim: dict, **config) -> str:
@@ -49,7 +54,7 @@ def test_one_split_decides_nothing():
     assert result.verdict == "undecided" and "one split" in result.numbers
 
 
-def test_a_split_without_chance_decides_by_its_one_value():
+def test_a_split_without_chance_decides_by_its_one_value_and_a_stated_margin():
     rows = fake_rows({("A", "digits", 0.5): [0.995], ("B", "digits", 0.5): [0.91]}, metric="parameter_r2")
     config = {
         "datasets": [{"name": "digits", "split": {"half_space": {"parameter": 0}}}],
@@ -57,7 +62,10 @@ def test_a_split_without_chance_decides_by_its_one_value():
     }
     assert verdict(rows, {"left": "A", "op": ">=", "right": 0.99}, **config) == "holds"
     assert verdict(rows, {"left": "B", "op": ">=", "right": 0.93}, **config) == "fails"
-    assert verdict(rows, {"best": "A"}, **config) == "holds"
+    assert verdict(rows, {"best": "A"}, **config) == "undecided"  # 0.085 may be anything without a margin
+    assert verdict(rows, {"best": "A", "margin": 0.01}, **config) == "holds"
+    assert verdict(rows, {"best": "B", "margin": 0.01}, **config) == "fails"
+    assert verdict(rows, {"best": "A", "margin": 0.1}, **config) == "undecided"
 
 
 @pytest.fixture
@@ -222,3 +230,80 @@ def test_numbers_and_words_come_with_the_verdict(rows):
 )
 def test_a_claim_on_absent_data_has_no_data(rows, claim):
     assert verdict(rows[:0], {**claim, "selection": "train_only"}) == "no data"
+
+
+PAIR = {"left": "A", "op": "<", "right": "B"}
+NOISY = {("A", "digits", 5): [1.0] * 6, ("B", "digits", 5): [5.0, 6.0, 9.0, 3.0, 7.0, 6.0]}
+
+
+def judged(rows, *claims, **config):
+    experiment = make_experiment(claims=[{"source": "§1", **claim} for claim in claims], **config)
+    return judge_claims(rows, experiment)
+
+
+def test_the_interval_is_corrected_for_the_overlap_of_splits():
+    rows = fake_rows(NOISY, n_train=50, n_test=100)
+    (result,) = judged(rows, PAIR)
+    d = 1.0 - np.array(NOISY["B", "digits", 5])
+    half = stats.t.ppf(0.975, 5) * d.std(ddof=1) * math.sqrt(1 / 6 + 2)
+    (finding,) = result.findings
+    assert finding.difference.half_width == pytest.approx(half) and result.verdict == "undecided"
+    assert stats.ttest_1samp(d, 0).pvalue < 0.01  # the uncorrected test would have said that it holds
+    few = fake_rows(NOISY, n_train=100, n_test=10)
+    (result,) = judged(few, PAIR)
+    t = d.mean() / (d.std(ddof=1) * math.sqrt(1 / 6 + 0.1))
+    assert result.verdict == "holds" and result.p == pytest.approx(2 * stats.t.sf(abs(t), 5))
+
+
+def test_fresh_draws_do_not_overlap():
+    rows = fake_rows(NOISY, n_train=50, n_test=100)
+    drawn = [{"name": "s_surface", "label": "digits", "split": {"draws": {"train": 5, "test": 100}}}]
+    (result,) = judged(rows, PAIR, datasets=drawn)
+    assert result.verdict == "holds" and result.p < 0.01
+
+
+def test_holm_over_the_claims_takes_back_what_chance_may_have_given():
+    rows = fake_rows(NOISY, n_train=100, n_test=60)  # p about 0.04
+    both = [PAIR, {"left": "A", "op": "<", "right": 5.9}]
+    alone, other = judged(rows, *both)
+    assert alone.verdict == "holds" and 0.025 < alone.p < 0.05
+    assert other.p < 1e-9  # A is 1 on every split
+    assert [result.verdict for result in correct([alone])] == ["holds"]
+    assert [result.verdict for result in correct([alone, other])] == ["holds", "holds"]  # Holm: the smaller p first
+    again = judged(rows, PAIR, {"left": "B", "op": ">", "right": "A"})
+    assert [result.verdict for result in correct(again)] == ["undecided", "undecided"]
+    assert [result.adjusted for result in correct(again)] == pytest.approx([2 * alone.p] * 2)
+
+
+def test_every_takes_the_largest_p_and_a_failure_among_many_cells_bonferroni_s(mixed):
+    holds, fails = judged(mixed, PAIR | {"at": [5, 10]}, PAIR)
+    assert holds.verdict == "holds" and holds.p == max(finding.p for finding in holds.findings)
+    assert fails.verdict == "fails" and fails.p == pytest.approx(3 * fails.findings[-1].p)
+    (most,) = judged(mixed, PAIR | {"over": "most"})
+    assert most.p == pytest.approx(2 * sorted(finding.p for finding in most.findings)[1])
+
+
+def test_what_cannot_fail_is_no_claim(rows):
+    (result,) = judged(rows, PAIR | {"by_construction": "it is recorded only where it fell"})
+    assert result.verdict == "no claim" and result.numbers.startswith("it is recorded only") and not result.counted
+    swept = swept_rows("A", "digits", 5, {2: [9.0, 9.5], 5: [4.0, 4.4]}, "embedding.n_components")
+    claim = {"argbest": "n_components", "arm": "A", "op": "<", "value": 10}
+    assert verdict(swept, claim, selection="best") == "no claim"  # every dimension that was tried is below 10
+
+
+def test_a_part_of_another_claim_is_not_counted_twice(rows):
+    part, whole, other, twin = judged(
+        rows, PAIR | {"at": 5, "text": "at 5"}, PAIR | {"text": "always"}, {"best": "A"}, PAIR | {"text": "again"}
+    )
+    assert (part.part_of, whole.part_of, twin.part_of) == ("always", "misclassification rate: A is best", "always")
+    assert other.part_of == "" and other.counted and not part.counted
+    opposite, _ = judged(rows, PAIR | {"op": ">"}, PAIR)
+    assert opposite.part_of == ""
+
+
+def test_results_correct_over_the_config():
+    rows = fake_rows(NOISY, n_train=100, n_test=60)
+    claims = [{"source": "§1", **PAIR}, {"source": "§2", "left": "B", "op": ">", "right": "A"}]
+    results = Results(make_experiment(claims=claims), rows)
+    assert [claim.verdict for claim in results.claims_alone] == ["holds", "holds"]
+    assert [claim.verdict for claim in results.claims] == ["undecided", "undecided"]

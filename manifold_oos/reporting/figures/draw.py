@@ -15,12 +15,11 @@ from manifold_oos.reporting.figures.curves import curve_figure
 from manifold_oos.reporting.figures.pareto import pareto_figure
 from manifold_oos.reporting.figures.pictures import function_output, gallery_output
 from manifold_oos.reporting.figures.ranks import rank_figure
-from manifold_oos.results.best import final_rows, lead_of
 from manifold_oos.results.cells import in_order
 from manifold_oos.results.collect import Results
 from manifold_oos.results.curves import at_each_x, chosen_rows, curve_cells, nothing_chosen
 from manifold_oos.results.statistics import Ranking, rank_arms
-from manifold_oos.results.tables import SIZE_NAMES, protocol_text, size_text
+from manifold_oos.results.tables import SIZE_NAMES, protocol_text, size_text, title_of
 
 #: Arms that are ranked over fewer data sets than this get no critical-difference diagram by themselves.
 RANKED_DATASETS = 3
@@ -51,7 +50,7 @@ class Ranks:
 
 def figure_outputs(results: Results) -> list[Output]:
     """The figures of a config, or sensible ones where it has no outputs at all."""
-    experiment, rows = results.experiment, results.rows
+    experiment, rows = results.experiment, results.shown
     if experiment.outputs:
         return [output for output in experiment.outputs if output.figure is not None]
     outputs = []
@@ -67,10 +66,10 @@ def draw_output(output: Output, results: Results) -> Iterator[tuple[str, Figure]
     experiment = results.experiment
     group = _group(output, results)
     if output.kind in ("embedding", "gallery"):
-        yield stem_of(output), gallery_output(output, results, group, _title(output))
+        yield stem_of(output), gallery_output(output, results, group, title_of(output))
         return
     if output.kind == "function":
-        yield stem_of(output), function_output(output, results, group, _title(output))
+        yield stem_of(output), function_output(output, results, group, title_of(output))
         return
     metrics = output.metric or experiment.metrics
     for metric in metrics:
@@ -99,14 +98,9 @@ def stem_of(output: Output) -> str:
     return f"figure_{slug}" if slug[:1].isdigit() else slug or "figure"
 
 
-def _title(output: Output) -> str:
-    name = f"Fig. {output.figure}" if str(output.figure)[:1].isdigit() else ""
-    return ": ".join(part for part in (name, output.title) if part)
-
-
 def _rows_of(results: Results, output: Output, metric: str, *, decided: bool) -> pd.DataFrame:
     """The rows of a metric that an output is about; decided: of the chosen candidate of each grid alone."""
-    rows = final_rows(results.shown, lead_of(results.experiment)) if decided else results.shown
+    rows = results.shown_final if decided else results.shown
     rows = rows[rows["dataset"].isin([data.label for data in _group(output, results)])]
     return in_order(chosen_rows(rows[rows["metric"] == metric], output), results.experiment)
 
@@ -158,7 +152,7 @@ def make_curve(output: Output, results: Results, metric: str) -> Curve:
         curve_cells(placed, panel),
         x_label=labels.get(x, x.replace("_", " ")),
         y_label=label_of(metric),
-        title=_title(output),
+        title=title_of(output),
         notes=[*notes, *results.notes(group), output.note],
         second=second,
         second_label=label_of(output.second) if output.second else "",
@@ -187,7 +181,7 @@ def make_ranks(output: Output, results: Results, metric: str) -> Ranks:
     dropped = len(table) - len(table.dropna())
     if dropped:
         notes.append(f"{dropped} data sets without a result of every arm left out")
-    title = _title(output) or f"Ranks by {label_of(metric)}"
+    title = title_of(output) or f"Ranks by {label_of(metric)}"
     ranking = rank_arms(table, better=better_of(metric))
     return Ranks(ranking, title, [*notes, *results.notes(group), output.note])
 
@@ -215,6 +209,6 @@ def _pareto(output: Output, results: Results, metric: str, group: list[Data]) ->
         x_label=label_of(cost),
         y_label=label_of(metric),
         better=better_of(metric),
-        title=_title(output),
+        title=title_of(output),
         notes=notes,
     )

@@ -1,6 +1,7 @@
 """The critical-difference diagram: average ranks of arms on a line, bars over those that cannot be told apart."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
@@ -8,35 +9,62 @@ from manifold_oos.reporting.figures.style import COLORS, FAINT, INK, footnote, h
 from manifold_oos.results.statistics import Ranking
 
 
+@dataclass(frozen=True)
+class RankLabel:
+    """An arm at its rank, named in a row of the left or the right side."""
+
+    rank: float
+    row: int
+    left: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class RankLayout:
+    """Where the parts of a diagram stand: labels in rows, bars (from rank, to rank) one below the other."""
+
+    k: int
+    rows: int
+    labels: list[RankLabel]
+    bars: list[tuple[float, float]]
+
+
+def rank_layout(ranking: Ranking) -> RankLayout:
+    """The better half of the arms on the left from the top, the others on the right from the bottom."""
+    order = list(ranking.ranks.items())
+    k, rows = len(order), (len(order) + 1) // 2
+    labels = []
+    for index, (arm, rank) in enumerate(order):
+        left = index < rows
+        text = f"{arm}  {rank:.2f}" if left else f"{rank:.2f}  {arm}"
+        labels.append(RankLabel(float(rank), index if left else k - 1 - index, left, text))
+    bars = [(float(ranking.ranks[group[0]]), float(ranking.ranks[group[-1]])) for group in ranking.groups]
+    return RankLayout(k, rows, labels, bars)
+
+
 def rank_figure(ranking: Ranking, *, title: str = "", notes: Sequence[str] = ()) -> Figure:
     """Draw a critical-difference diagram."""
-    ranks = list(ranking.ranks.items())
-    k = len(ranks)
-    left, right = ranks[: (k + 1) // 2], ranks[(k + 1) // 2 :]
-    depth = 0.55 + 0.16 * len(ranking.groups)
+    layout = rank_layout(ranking)
+    k, span = layout.k, max(layout.k - 1, 1)
+    depth = 0.55 + 0.16 * len(layout.bars)
     with house_style():
-        figure = new_figure(7.2, 1.1 + 0.26 * len(left) + 0.2 * len(ranking.groups))
+        figure = new_figure(7.2, 1.1 + 0.26 * layout.rows + 0.2 * len(layout.bars))
         ax = figure.add_subplot()
-        span = max(k - 1, 1)
         ax.set_xlim(1 - 0.45 * span, k + 0.45 * span)
-        bottom = depth + 0.42 * len(left)
-        ax.set_ylim(bottom, -0.75)
+        ax.set_ylim(depth + 0.42 * layout.rows, -0.75)
         ax.set_axis_off()
         ax.plot([1, k], [0, 0], color=INK, linewidth=1.2)
         for tick in range(1, k + 1):
             ax.plot([tick, tick], [0, -0.12], color=INK, linewidth=1.0)
             ax.text(tick, -0.2, str(tick), ha="center", va="bottom", fontsize=8.5)
-        for side, members in (("left", left), ("right", right[::-1])):
-            for row, (arm, rank) in enumerate(members):
-                y = depth + 0.42 * row
-                edge = 1 - 0.06 * span if side == "left" else k + 0.06 * span
-                ax.plot([rank, rank, edge], [0, y, y], color=FAINT, linewidth=0.9, zorder=1)
-                ax.plot([rank], [0], "o", color=COLORS[0], markersize=5, zorder=3, clip_on=False)
-                text, ha = (f"{arm}  {rank:.2f}", "right") if side == "left" else (f"{rank:.2f}  {arm}", "left")
-                ax.text(edge + (-0.01 if side == "left" else 0.01) * span, y, text, ha=ha, va="center")
-        for index, group in enumerate(ranking.groups):
-            ends = [ranking.ranks[group[0]] - 0.01 * span, ranking.ranks[group[-1]] + 0.01 * span]
-            y = 0.22 + 0.16 * index
+        for label in layout.labels:
+            y = depth + 0.42 * label.row
+            edge, out, ha = (1 - 0.06 * span, -0.01, "right") if label.left else (k + 0.06 * span, 0.01, "left")
+            ax.plot([label.rank, label.rank, edge], [0, y, y], color=FAINT, linewidth=0.9, zorder=1)
+            ax.plot([label.rank], [0], "o", color=COLORS[0], markersize=5, zorder=3, clip_on=False)
+            ax.text(edge + out * span, y, label.text, ha=ha, va="center")
+        for index, (first, last) in enumerate(layout.bars):
+            ends, y = [first - 0.01 * span, last + 0.01 * span], 0.22 + 0.16 * index
             ax.plot(ends, [y, y], color=COLORS[1], linewidth=3.6, solid_capstyle="round", zorder=2)
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontweight="bold")

@@ -15,9 +15,9 @@ from manifold_oos.reporting.figures.draw import (
     make_curve,
     make_ranks,
 )
-from manifold_oos.reporting.figures.ranks import describe_test
-from manifold_oos.reporting.write import csv_text
+from manifold_oos.reporting.figures.ranks import describe_test, rank_layout
 from manifold_oos.results.collect import Results
+from manifold_oos.results.sheets import csv_text
 
 #: The colours of matplotlib's figures, and lighter ones for a dark page.
 PALETTE = {
@@ -31,7 +31,7 @@ PALETTE = {
 
 def curve_outputs(results: Results) -> list[Output]:
     """The curves of a config, and those over size and iteration that it does not ask for but has rows for."""
-    experiment, rows = results.experiment, results.rows
+    experiment, rows = results.experiment, results.shown
     outputs = [output for output in figure_outputs(results) if output.kind in ("curve", "trace")]
     sizes = any(len(experiment.split_of(data).sizes) > 1 for data in experiment.datasets)
     if sizes and not any(output.kind == "curve" and output.x in (None, "size") for output in outputs):
@@ -105,46 +105,38 @@ def rankings(results: Results) -> Iterator[Ranks]:
 
 def rank_diagram(ranks: Ranks) -> dict[str, Any]:
     """Where the parts of a critical-difference diagram stand, in pixels of a drawing 640 wide."""
-    ranking = ranks.ranking
-    order = list(ranking.ranks.items())
-    k = len(order)
-    left, right = 170.0, 470.0
-    step = (right - left) / max(k - 1, 1)
-    top, line = 34.0, 22.0
-    first = top + 22 + 9 * len(ranking.groups)
-    half = (k + 1) // 2
-    labels = []
-    for index, (arm, rank) in enumerate(order):
-        near = index < half
-        row = index if near else k - 1 - index
-        labels.append(
-            {
-                "x": left + (rank - 1) * step,
-                "y": first + line * row,
-                "edge": left - 18 if near else right + 18,
-                "anchor": "end" if near else "start",
-                "text": f"{arm} {rank:.2f}" if near else f"{rank:.2f} {arm}",
-                "words": left - 24 if near else right + 24,
-            }
-        )
-    bars = [
+    layout = rank_layout(ranks.ranking)
+    left, right, top, line = 170.0, 470.0, 34.0, 22.0
+    step = (right - left) / max(layout.k - 1, 1)
+    first = top + 22 + 9 * len(layout.bars)
+
+    def at(rank: float) -> float:
+        return left + (rank - 1) * step
+
+    labels = [
         {
-            "y": top + 11 + 9 * index,
-            "from": left + (ranking.ranks[group[0]] - 1) * step - 4,
-            "to": left + (ranking.ranks[group[-1]] - 1) * step + 4,
+            "x": at(label.rank),
+            "y": first + line * label.row,
+            "edge": left - 18 if label.left else right + 18,
+            "anchor": "end" if label.left else "start",
+            "text": label.text,
+            "words": left - 24 if label.left else right + 24,
         }
-        for index, group in enumerate(ranking.groups)
+        for label in layout.labels
     ]
-    said = ", ".join(f"{arm} {rank:.2f}" for arm, rank in order)
+    said = ", ".join(f"{arm} {rank:.2f}" for arm, rank in ranks.ranking.ranks.items())
     return {
         "title": ranks.title,
-        "height": math.ceil(first + line * half),
+        "height": math.ceil(first + line * layout.rows),
         "left": left,
         "right": right,
         "top": top,
-        "ticks": [(left + index * step, index + 1) for index in range(k)],
+        "ticks": [(at(tick), tick) for tick in range(1, layout.k + 1)],
         "labels": labels,
-        "bars": bars,
+        "bars": [
+            {"y": top + 11 + 9 * index, "from": at(near) - 4, "to": at(far) + 4}
+            for index, (near, far) in enumerate(layout.bars)
+        ],
         "description": f"average ranks: {said}",
-        "notes": [note for note in [describe_test(ranking), *ranks.notes] if note],
+        "notes": [note for note in [describe_test(ranks.ranking), *ranks.notes] if note],
     }

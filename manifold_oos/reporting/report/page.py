@@ -18,21 +18,23 @@ from manifold_oos.config.model import Output
 from manifold_oos.errors import ConfigError
 from manifold_oos.metrics import is_time
 from manifold_oos.reporting.figures.draw import figure_outputs, stem_of
-from manifold_oos.reporting.render import LEGEND, latex
+from manifold_oos.reporting.numbers import half_text, mean_text, number_text, sign_text, word_text
+from manifold_oos.reporting.render import latex
 from manifold_oos.reporting.report.blocks import Blocks
 from manifold_oos.reporting.report.charts import PALETTE, chart, curves, rank_diagram, rankings
 from manifold_oos.reporting.report.html import render
 from manifold_oos.reporting.report.viewer import first_look, how_to_keep, make_viewer
-from manifold_oos.results.best import final_rows
+from manifold_oos.reporting.write import numbers_text
+from manifold_oos.results.claims import SIGNS as CLAIM_SIGNS
 from manifold_oos.results.collect import Located, Results
-from manifold_oos.results.published import SIGNS
-from manifold_oos.results.tables import TableEntry, TableView, make_tables
+from manifold_oos.results.published import LEGEND, SIGNS
+from manifold_oos.results.sheets import guarded
+from manifold_oos.results.tables import TableEntry, TableView, make_tables, name_of
 
 #: Text of coordinates and thumbnails in a page, so that one of COIL-20 stays below 15 MB with Plotly's 4.8.
 VIEWER_BYTES = 8_000_000
 #: A drawn figure above this is left to its file.
 PICTURE_BYTES = 700_000
-CLAIM_SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?", "no data": "–"}
 
 
 def write_report(places: Sequence[Located], path: Path, *, data_dir: Path | None = None) -> Path:
@@ -80,6 +82,7 @@ class Page:
             "title": experiment.title or experiment.name,
             "paper": experiment.paper,
             "note": experiment.note,
+            "committed": results.origin,
             "summary": summary(results),
             "datasets": data_sets(results),
             "tables": tables,
@@ -89,7 +92,7 @@ class Page:
                     "text": claim.text,
                     "verdict": claim.verdict,
                     "sign": CLAIM_SIGNS[claim.verdict],
-                    "numbers": claim.numbers,
+                    "numbers": numbers_text(claim),
                 }
                 for claim in results.claims
             ],
@@ -123,7 +126,7 @@ class Page:
                     "arm": line.arm,
                     "selection": line.selection,
                     "cells": [
-                        _cell(entry, table.decimals, (line.arm, label, f"{size:g}") in broken)
+                        _cell(entry, table.metric, (line.arm, label, f"{size:g}") in broken)
                         for entry, (label, size) in zip(line.entries, table.columns, strict=True)
                     ],
                 }
@@ -152,17 +155,17 @@ class Page:
         return found
 
 
-def _cell(entry: TableEntry, decimals: int, broken: bool) -> dict[str, Any]:
-    published = f"{entry.published:.{decimals}f}" if math.isfinite(entry.published) else ""
+def _cell(entry: TableEntry, metric: str, broken: bool) -> dict[str, Any]:
     return {
-        "mean": f"{entry.mean:.{decimals}f}" if entry.splits else "",
-        "half": f"{entry.half_width:.{decimals}f}" if math.isfinite(entry.half_width) else "",
+        "mean": mean_text(entry, metric) if entry.splits else "",
+        "half": half_text(entry, metric) if math.isfinite(entry.half_width) else "",
         "splits": entry.splits,
         "best": entry.best,
         "tuned": entry.tuned,
-        "published": published,
+        "published": number_text(entry.published, metric) if math.isfinite(entry.published) else "",
         "verdict": entry.verdict,
-        "sign": SIGNS.get(entry.verdict, ""),
+        "words": word_text(entry.verdict, entry.needed),
+        "sign": sign_text(entry.verdict, entry.needed),
         "state": "failed" if broken else entry.state or "–",
     }
 
@@ -199,9 +202,9 @@ def table_csv(table: TableView) -> str:
     for header in table.headers:
         head += [header, f"{header} half interval", f"{header} splits"]
         head += [f"{header} published", f"{header} verdict"] if table.has_published else []
-    writer.writerow(head)
+    writer.writerow(map(guarded, head))
     for line in table.lines:
-        cells = [line.arm, line.selection]
+        cells = [guarded(line.arm), line.selection]
         for entry in line.entries:
             cells += [_number(entry.mean), _number(entry.half_width), str(entry.splits)]
             cells += [_number(entry.published), entry.verdict or entry.state] if table.has_published else []
@@ -222,7 +225,7 @@ def summary(results: Results) -> dict[str, Any]:
         "cells": len(numbers),
         "verdicts": {word: int((numbers["verdict"] == word).sum()) for word in SIGNS},
         "signs": SIGNS,
-        "claims": dict(Counter(claim.verdict for claim in results.claims)),
+        "claims": dict(Counter(claim.verdict for claim in results.claims if not claim.part_of)),
         "failed": 0 if results.failures is None else len(results.failures),
         "absent": list(results.absent),
     }
@@ -252,8 +255,8 @@ def data_sets(results: Results) -> list[dict[str, Any]]:
 
 def chosen(results: Results) -> list[dict[str, Any]]:
     """The grid values behind the cells of the first metric, with the number of splits that took each."""
-    rows = results.rows
-    rows = final_rows(rows[(rows["metric"] == results.experiment.metrics[0]) & (rows["chosen"] != "{}")])
+    rows = results.final
+    rows = rows[(rows["metric"] == results.experiment.metrics[0]) & (rows["chosen"] != "{}")]
     found = []
     for keys, block in rows.groupby(["arm", "dataset", "size", "selection"], sort=False):
         arm, label, size, selection = keys
@@ -279,14 +282,14 @@ def pictures(results: Results, folder: Path) -> list[dict[str, Any]]:
     found = []
     for output in figure_outputs(results):
         path = folder / f"{stem_of(output)}.png"
-        if output.kind not in ("embedding", "gallery", "function") or not path.is_file():
+        drawn = output.kind in ("embedding", "gallery", "function") or results.rows.empty
+        if not drawn or not path.is_file():
             continue
         content = path.read_bytes()
         if len(content) <= PICTURE_BYTES:
             width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
             uri = "data:image/png;base64," + base64.b64encode(content).decode()
-            name = f"Fig. {output.figure}" if str(output.figure)[:1].isdigit() else str(output.figure)
-            alt = ": ".join(part for part in (name, output.title) if part)
+            alt = ": ".join(part for part in (name_of(output), output.title) if part)
             found.append({"uri": uri, "width": width, "height": height, "alt": alt})
     return found
 

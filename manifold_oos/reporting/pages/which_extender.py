@@ -5,27 +5,25 @@ test of the ranks does not tell apart from it. Nothing is run here: ``moos run c
 configs/grid/all.yaml`` fills the store, in parts if need be, and the page says how many splits there were.
 """
 
-import argparse
-import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from manifold_oos.atomic import atomic, write_text
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Arm, Experiment
-from manifold_oos.engine.store import Store
-from manifold_oos.errors import DataError, MoosError
+from manifold_oos.errors import DataError
 from manifold_oos.registry import find
 from manifold_oos.reporting.figures.pareto import pareto_figure, pareto_front
 from manifold_oos.reporting.figures.ranks import rank_figure
-from manifold_oos.results.collect import Results, collect
+from manifold_oos.reporting.pages.common import DOCS, parser_of, start, stored
+from manifold_oos.reporting.render import markdown_table
+from manifold_oos.results.collect import Results
 from manifold_oos.results.statistics import Ranking, rank_arms
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "which_extender.md"
-IMAGES = ROOT / "docs" / "images"
+PAGE = DOCS / "which_extender.md"
+IMAGES = DOCS / "images"
 ERROR, TIME, FIT = "misclassification_rate", "milliseconds_per_sample", "fit_seconds"
 #: What mostly changes between the pictures of a class; the other sets mix it.
 VARIES = {"coil20": "view", "eth80": "view", "umist": "view", "fei": "view", "yaleb": "light", "pie": "light"}
@@ -43,26 +41,27 @@ def mean_of(results: Results, metric: str) -> pd.DataFrame:
 def is_transductive(arm: Arm) -> bool:
     """Whether an arm needs the new points together."""
     methods = (("extenders", arm.extender), ("classifiers", arm.classifier))
-    return any(find(kind, method.name).transductive for kind, method in methods if method is not None)
+    found: list[Any] = [find(kind, method.name) for kind, method in methods if method is not None]
+    return any(method.transductive for method in found)
 
 
 def situations(experiment: Experiment, errors: pd.DataFrame, times: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The errors that a situation leaves: some data sets, some arms."""
     sizes = {data.label: experiment.split_of(data).sizes[0] for data in experiment.datasets}
     slow = times.median()
-    pointwise = [arm for arm in errors if not is_transductive(experiment.arms[arm])]
+    pointwise = [arm for arm in errors if not is_transductive(experiment.arms[str(arm)])]
 
     def sets(keep: Callable[[str], bool]) -> pd.DataFrame:
         return errors.loc[[label for label in errors.index if keep(label)]]
 
     found = {"any of the eight sets, new points together": errors, "new points one by one": errors[pointwise]}
     for budget in BUDGETS:
-        cheap = [arm for arm in errors if slow[arm] <= budget]
+        cheap = [arm for arm in errors if slow[str(arm)] <= budget]
         found[f"at most {budget:g} ms for a new point"] = errors[cheap]
     found[f"up to {FEW} known points of a class"] = sets(lambda label: sizes[label] <= FEW)
     found[f"more than {FEW} known points of a class"] = sets(lambda label: sizes[label] > FEW)
     for what in ("view", "light"):
-        found[f"the {what} changes"] = sets(lambda label, what=what: VARIES.get(label) == what)
+        found[f"the {what} changes"] = errors.loc[[label for label in errors.index if VARIES.get(label) == what]]
     return {name: frame for name, frame in found.items() if frame.size}
 
 
@@ -90,13 +89,7 @@ def advice(situation: str, errors: pd.DataFrame, costs: pd.Series | None) -> lis
     return [situation, f"**{best}**", f"{ranking.ranks[best]:.1f} of {len(ranking.ranks)}", mean, cost, near or "–"]
 
 
-def markdown_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """Lines of a Markdown table."""
-    head = list(head)
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *map(list, rows))]
-
-
-def arms_table(results: Results, errors: pd.DataFrame, times: pd.DataFrame, ranking: Ranking) -> list[str]:
+def arms_table(results: Results, errors: pd.DataFrame, times: pd.DataFrame, ranking: Ranking) -> str:
     """Every arm: rank, errors, costs, and whether it is on the front of error and cost."""
     fits = mean_of(results, FIT)
     order = [str(arm) for arm in ranking.ranks.index]
@@ -104,14 +97,16 @@ def arms_table(results: Results, errors: pd.DataFrame, times: pd.DataFrame, rank
     front = {order[i] for i in pareto_front(cost.tolist(), score.tolist())}
     rows = []
     for arm in order:
-        best = [f"**{v:.1f}**" if v == errors.loc[label].min() else f"{v:.1f}" for label, v in errors[arm].items()]
+        best = [
+            f"**{v:.1f}**" if v == errors.loc[str(label)].min() else f"{v:.1f}" for label, v in errors[arm].items()
+        ]
         own = f"{cost[arm]:.2g}{' ◆' if arm in front else ''}"
         fit = f"{fits[arm].median():.2g}" if arm in fits else "–"
         rows.append([arm, f"{ranking.ranks[arm]:.2f}", f"{score[arm]:.1f}", *best, fit, own])
     return markdown_table(["arm", "rank", "mean", *map(str, errors.index), "fit (s)", "new point (ms)"], rows)
 
 
-def matrix_table(table: pd.DataFrame) -> list[str]:
+def matrix_table(table: pd.DataFrame) -> str:
     """The mean error of every embedding with every extender, where all data sets have theirs."""
     groups = table.groupby("embedding", sort=False)
     means = groups.mean().where(groups.count() == table.index.get_level_values("dataset").nunique())
@@ -148,7 +143,8 @@ def splits_text(results: Results) -> str:
 
 def supervised(names: Iterable[str], wanted: bool) -> list[str]:
     """The embeddings that use labels, or those that do not."""
-    return [name for name in names if find("embeddings", name).supervised is wanted]
+    found: dict[str, Any] = {name: find("embeddings", name) for name in names}
+    return [name for name, embedding in found.items() if embedding.supervised is wanted]
 
 
 def page(one: Results, every: Results | None) -> str:
@@ -171,7 +167,7 @@ def page(one: Results, every: Results | None) -> str:
             f"`moos run configs/grid/all.yaml`, {splits_text(every)}. Mean error (%) over the data sets; the best"
             " extender of each embedding in bold. A dash: the two do not go together, or a set is missing.",
             "",
-            *matrix_table(table),
+            matrix_table(table),
             "",
             f"Ranks over {len(common)} pairs of data set and embedding: "
             + ", ".join(f"{name} {rank:.2f}" for name, rank in overall.ranks.items())
@@ -179,18 +175,21 @@ def page(one: Results, every: Results | None) -> str:
             " the recommendation.",
             "",
         ]
-    points = pd.DataFrame({"arm": errors.columns, "x": [costs[a] for a in errors], "y": errors.mean().to_numpy()})
+    points = pd.DataFrame(
+        {"arm": errors.columns, "x": [costs[str(a)] for a in errors], "y": errors.mean().to_numpy()}
+    )
     return "\n".join(
         [
             "# Which extender?",
             "",
-            "Computed from the grid by `python scripts/which_extender.py`; nothing on this page is typed. All"
-            " methods have their default parameters and images are 16×16, so that a method that needs tuning is not"
-            " at its best here: take the first two or three of a line and let `moos run` decide on your own data.",
+            "Computed from the grid by `python -m manifold_oos.reporting.pages.which_extender`; nothing on this"
+            " page is typed. All methods have their default parameters and images are 16×16, so that a method that"
+            " needs tuning is not at its best here: take the first two or three of a line and let `moos run` decide"
+            " on your own data.",
             "",
             "## The recommendation",
             "",
-            *markdown_table(
+            markdown_table(
                 ["situation", "take", "average rank", "mean error (%)", "new point (ms)", "not told apart (rank)"],
                 rows,
             ),
@@ -203,7 +202,7 @@ def page(one: Results, every: Results | None) -> str:
             f"`moos run configs/grid/extenders.yaml`, {splits_text(one)}. Error in %, best of each set in bold;"
             " ◆: no other arm is better in both error and time for a new point.",
             "",
-            *arms_table(one, errors, times, ranking),
+            arms_table(one, errors, times, ranking),
             "",
             *draw("grid", ranking, points),
             "",
@@ -212,26 +211,15 @@ def page(one: Results, every: Results | None) -> str:
     ).rstrip() + "\n"  # fmt: skip
 
 
-def gather(name: str, out: Path) -> Results:
-    """The stored results of a grid."""
-    experiment = load_config(f"configs/grid/{name}.yaml")
-    with Store(out) as store:
-        return collect(experiment, store)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=ROOT / "results", help="results root")
-    options = parser.parse_args()
-    one, every = gather("extenders", options.out), gather("all", options.out)
-    if one.rows.empty:
+def main(arguments: list[str]) -> int:
+    """Write the page from the store."""
+    options = parser_of(__doc__).parse_args(arguments)
+    one, every = (stored(load_config(f"configs/grid/{name}.yaml"), options.out) for name in ("extenders", "all"))
+    if one is None or one.cells[one.cells["metric"] == TIME].empty:
         raise DataError("no rows of configs/grid/extenders.yaml in the store: run it first")
-    print(write_text(PAGE, page(one, None if every.rows.empty else every)))
+    print(write_text(PAGE, page(one, every)))
+    return 0
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except MoosError as error:
-        print(f"which_extender: {error}", file=sys.stderr)
-        sys.exit(2)
+    start(main)

@@ -1,14 +1,10 @@
 """The recommendation: the best average rank among the arms and data sets of a situation."""
 
-import runpy
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
 from manifold_oos.config.model import Experiment
-
-SCRIPT = runpy.run_path(str(Path(__file__).parent.parent.parent / "scripts" / "which_extender.py"))
+from manifold_oos.reporting.pages.which_extender import advice, pairs, situations
 
 
 @pytest.fixture
@@ -40,7 +36,7 @@ def errors():
 
 def test_a_situation_leaves_its_arms_and_data_sets(experiment, errors):
     times = pd.DataFrame({"SOSI": [5.0] * 3, "RBF": [0.5] * 3, "isomap rbf": [0.5] * 3, "NN": [0.01] * 3})
-    found = SCRIPT["situations"](experiment, errors, times)
+    found = situations(experiment, errors, times)
     assert list(found["new points one by one"]) == ["RBF", "isomap rbf", "NN"]
     assert list(found["at most 0.1 ms for a new point"]) == ["NN"]
     assert list(found["at most 1 ms for a new point"]) == ["RBF", "isomap rbf", "NN"]
@@ -49,12 +45,12 @@ def test_a_situation_leaves_its_arms_and_data_sets(experiment, errors):
 
 
 def test_the_best_average_rank_is_taken(errors):
-    situation, take, rank, mean, cost, near = SCRIPT["advice"]("any", errors, pd.Series({"SOSI": 5.0}))
+    situation, take, rank, mean, cost, near = advice("any", errors, pd.Series({"SOSI": 5.0}))
     assert (situation, take, rank, mean, cost) == ("any", "**SOSI**", "1.0 of 4", "1.0", "5")
     assert near.startswith("RBF 2.3")  # three sets cannot tell them apart
 
 
 def test_pairs_are_rows_of_data_set_and_embedding(experiment, errors):
-    table = SCRIPT["pairs"](experiment, errors)
+    table = pairs(experiment, errors)
     assert table.loc[("yaleb", "suplap"), "rbf"] == 3.0 and table.loc[("orl", "isomap"), "rbf"] == 4.0
     assert table["sosi"].isna().sum() == 3

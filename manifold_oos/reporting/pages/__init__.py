@@ -1,0 +1,1 @@
+"""Pages of the documentation that are written from results: ``python -m manifold_oos.reporting.pages.NAME``."""

@@ -1,0 +1,344 @@
+"""Run the papers' tables and figures and write docs/reproduction.md: ``make reproduce``, ``make reproduce-full``.
+
+Each config under configs/<paper>/ (and coil20_sosi, SOSI's Fig. 7) is run through ``moos run``'s own functions into
+results/, with fewer repetitions where REPETITIONS says so unless --full; what the store has is not computed again,
+so a stopped run resumes. Then a front page and a page for each experiment are written from the store, or from the
+committed splits and tables where it has no rows: ours beside the printed numbers, and every verdict.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PIL import Image
+
+from manifold_oos.atomic import atomic, write_text
+from manifold_oos.config.load import load_config
+from manifold_oos.config.model import Arm, Experiment
+from manifold_oos.config.subset import reduce_experiment
+from manifold_oos.engine.records import write_records
+from manifold_oos.engine.store import Store, make_frame
+from manifold_oos.reporting.pages.common import DOCS, between, parser_of, run_and_collect, start, stored
+from manifold_oos.reporting.render import markdown, markdown_table, md
+from manifold_oos.reporting.write import (
+    claims_markdown,
+    fewer_rows,
+    readings_markdown,
+    write_figures,
+    write_tables,
+)
+from manifold_oos.resources import shipped_configs
+from manifold_oos.results.claims import FAILS, HOLDS, NO_CLAIM, NOT_JUDGED, UNDECIDED, ClaimResult, correct
+from manifold_oos.results.collect import Results
+from manifold_oos.results.explanations import (
+    EXPLAINED,
+    OPEN,
+    UNTESTED,
+    Chance,
+    PrintedColumn,
+    chance_rates,
+    printed_columns,
+    states,
+)
+from manifold_oos.results.published import COMPATIBLE, LEGEND, MATCH, NOISY, SIGNS, tolerance
+from manifold_oos.results.tables import make_tables
+
+PAPERS = {
+    "sosi": "Vural & Guillemot 2016: SOSI",
+    "sparse_coding": "Raducanu & Dornaika 2014: sparse coding",
+    "nsse": "Örnek & Vural 2019: NSSE",
+    "coordinate_propagation": "Xiang et al. 2007: GOM and CP",
+    "lgrm": "Yang et al. 2010: LGRM",
+}
+#: The methods that a paper proposes.
+OWN = {
+    "sosi": {"sosi"},
+    "sparse_coding": {"sparse"},
+    "nsse": {"nsse"},
+    "coordinate_propagation": {"gom", "cp"},
+    "lgrm": {"lgrm"},
+}
+GROUPS = (
+    "the papers' own methods",
+    "comparison methods without free parameters (NN)",
+    "comparison methods whose parameters the paper leaves open",
+)
+#: Where ``make reproduce`` runs fewer repetitions than the config asks for; 0 leaves it to ``make reproduce-full``.
+REPETITIONS: dict[str, int] = {
+    "nsse/coil20": 10,
+    "nsse/convergence": 3,
+    "nsse/embeddings": 3,
+    "nsse/fei": 5,
+    "nsse/orl": 10,
+    "nsse/spe": 3,
+    "nsse/yaleb": 10,
+    "sosi/progressive": 2,
+    "sparse_coding/extended_yale": 4,
+    "sparse_coding/pie": 0,
+}
+NAV = "      # experiments: begin (manifold_oos.reporting.pages.reproduction)\n", "      # experiments: end"
+
+
+@dataclass
+class Reproduced:
+    """One experiment of the pages: its results, printed columns and claims, judged among those of its paper."""
+
+    results: Results
+    of: int
+    claims: list[ClaimResult] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        stand_ins = {data.label for data in self.experiment.datasets if data.stand_in}
+        self.columns: list[PrintedColumn] = [
+            column for column in printed_columns(self.results) if column.dataset not in stand_ins
+        ]
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was run."""
+        return self.results.experiment
+
+    @property
+    def done(self) -> int:
+        """How many repetitions the finished cells have at most."""
+        cells = self.results.cells
+        return int(cells["splits"].max()) if len(cells) else 0
+
+    @property
+    def address(self) -> str:
+        """The page of the experiment, below docs/."""
+        return f"reproduction/{self.experiment.name.replace('/', '_')}.md"
+
+    @property
+    def state(self) -> str:
+        """Whether it was run."""
+        if len(self.results.cells):
+            return "run" if self.done >= self.of else f"{self.done} of {self.of} splits"
+        return "data absent" if self.results.absent else "not run"
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        """Printed numbers by how ours stand to them; neither stand-ins nor times, which are of another machine."""
+        return Counter(cell.verdict for column in self.columns for cell in column.cells)
+
+
+def configs(full: bool) -> Iterator[Experiment]:
+    """The experiments of the papers, cut to what the plan allows."""
+    for name in shipped_configs():
+        experiment = load_config(f"configs/{name}")
+        if experiment.paper in PAPERS:
+            repetitions = None if full else REPETITIONS.get(experiment.name)
+            if repetitions != 0:
+                yield reduce_experiment(experiment, repetitions=repetitions)
+
+
+def run(experiment: Experiment, out: Path, workers: int | None, force: bool) -> None:
+    """Run one experiment and write its tables and figures."""
+    started = time.monotonic()
+    print(f"== {experiment.name}: {experiment.title}", flush=True)
+    summary, results = run_and_collect(experiment, out, workers, skip_missing=True)
+    with Store(out) as store:
+        write_records(summary.plan, store, summary.folder)
+    if (kept := fewer_rows(results, summary.folder)) and not force:
+        print(f"   {kept}")
+    else:
+        for path in [*write_tables(results, summary.folder), *write_figures(results, summary.folder)]:
+            if path.suffix == ".png":
+                shrink(path)
+    for label, reason in summary.plan.absent.items():
+        print(f"   {label}: data absent: {reason}")
+    took = time.monotonic() - started
+    print(f"   {summary.computed} lines, {len(summary.failed)} failed, {took:.0f} s", flush=True)
+
+
+def shrink(path: Path) -> None:
+    """Give a picture a palette of 256 colours: a third of the size, for the repository."""
+    with Image.open(path) as image:
+        small = image.convert("RGB").quantize(256)
+    with atomic(path) as file:
+        small.save(file, format="png", optimize=True)
+
+
+def gather(experiments: Sequence[Experiment], out: Path) -> list[Reproduced]:
+    """What there is of each experiment; Holm's correction of claims goes over all of a paper."""
+    found = []
+    for experiment in experiments:
+        results = stored(experiment, out) or Results(experiment, make_frame([]))
+        whole = load_config(f"configs/{experiment.name}.yaml")
+        found.append(Reproduced(results, max(whole.split_of(data).rounds for data in whole.datasets)))
+    for paper in PAPERS:
+        mine = [one for one in found if one.experiment.paper == paper]
+        claims = iter(correct([claim for one in mine for claim in one.results.claims_alone]))
+        for one in mine:
+            one.claims = [next(claims) for _ in one.results.claims_alone]
+    return found
+
+
+def group_of(arm: Arm, paper: str) -> str:
+    """Which of the three kinds of methods an arm is."""
+    methods = arm.methods()
+    if {method.name for method in methods.values()} & OWN.get(paper, set()):
+        return GROUPS[0]
+    alone = set(methods) == {"classifier"} and methods["classifier"].name == "nn"
+    return GROUPS[1] if alone else GROUPS[2]
+
+
+def front_page(found: Sequence[Reproduced], left: Sequence[str]) -> str:
+    """The counts, a table for each paper, and what is missing."""
+    lines = [
+        "# Reproduction",
+        "",
+        "Ours beside what the papers printed. These pages are written by `make reproduce` from the store, or from"
+        " the committed tables where it has no rows; nothing on them is typed. How verdicts and intervals are"
+        " defined: [comparing numbers](comparing_numbers.md). Which extender to take follows from"
+        " [the grid](which_extender.md).",
+        "",
+        *count_lines(found),
+        "",
+    ]
+    for paper, title in PAPERS.items():
+        mine = [one for one in found if one.experiment.paper == paper]
+        head = ["experiment", "splits", "= ≈ ? + −", "given by a reading", "claims: hold, fail, undecided", "state"]
+        lines += [f"## {title}", "", markdown_table(head, [_row(one) for one in mine]), ""]
+    lacking = [f"- {md(one.experiment.title)}: {'; '.join(lacks)}" for one in found if (lacks := what_lacks(one))]
+    lacking += [
+        f"- {md(load_config(f'configs/{name}.yaml').title)}: left to `make reproduce-full`" for name in left
+    ]
+    return "\n".join([*lines, "## What is missing", "", *lacking]).rstrip() + "\n"
+
+
+def _row(one: Reproduced) -> list[str]:
+    verdicts, explained = one.verdicts, states(one.columns)
+    missed = sum(explained.values())
+    return [
+        f"[{one.experiment.title}]({one.address})",
+        f"{one.done} of {one.of}",
+        " ".join(str(verdicts[word]) for word in SIGNS) if verdicts else "",
+        f"{explained[EXPLAINED]} of {missed}" if missed else "",
+        claim_counts(one.claims),
+        one.state,
+    ]
+
+
+def count_lines(found: Sequence[Reproduced]) -> list[str]:
+    """The printed numbers and the claims of all papers."""
+    totals, explained, claims = Counter[str](), Counter[str](), Counter[str]()
+    groups: dict[str, Counter[str]] = {name: Counter() for name in GROUPS}
+    columns = [column for one in found for column in one.columns]
+    swapped, shifted = Chance(), Chance()
+    for one in found:
+        totals += one.verdicts
+        explained += states(one.columns)
+        claims += Counter(claim.verdict for claim in one.claims if not claim.part_of)
+        apart, moved = chance_rates(one.columns)
+        swapped, shifted = swapped + apart, shifted + moved
+        for column in one.columns:
+            arm = one.experiment.arms[column.arm]
+            groups[group_of(arm, one.experiment.paper)] += Counter(cell.verdict for cell in column.cells)
+    rows = [[name, sum(counts.values()), *(counts[word] for word in SIGNS)] for name, counts in groups.items()]
+    missed = [column for column in columns if column.deviates]
+    given = sum(bool(column.explained_by) for column in missed)
+    cells = [cell for column in columns for cell in column.cells]
+    near = sum(abs(cell.mean - cell.published) <= tolerance(cell.metric, cell.published) + 1e-9 for cell in cells)
+    total = max(1, sum(totals.values()))
+    return [
+        f"Of {sum(totals.values())} printed numbers whose data are at hand (stand-ins and times not counted)"
+        f" {totals[MATCH]} ({100 * totals[MATCH] / total:.0f} %) match, {totals[COMPATIBLE]} are compatible,"
+        f" {totals[NOISY]} are too noisy to say, {totals['better']} are better and {totals['worse']} worse than"
+        f" printed. {near} ({100 * near / total:.0f} %) lie within δ, whatever our interval.",
+        "",
+        markdown_table(["cells", "all", *(f"{sign} {word}" for word, sign in SIGNS.items())], rows, numbers=6),
+        "",
+        f"- {md(LEGEND)}.",
+        f"- Of {len(missed)} printed columns (an arm on a data set, all sizes) in which a number is better or"
+        f" worse, another reading of the paper gives {given} as a whole ({explained[EXPLAINED]} numbers), none"
+        f" gives {sum(column.state == OPEN for column in missed)} ({explained[OPEN]} numbers), and"
+        f" {sum(column.state == UNTESTED for column in missed)} have no reading ({explained[UNTESTED]} numbers)."
+        f" By chance: the same readings give {_share(swapped)} columns of other arms of the table and"
+        f" {_share(shifted)} true columns shifted by ±5 or ±10 points.",
+        f"- Claims, by the corrected interval and Holm's correction over those of a paper: {claims[HOLDS]} hold,"
+        f" {claims[FAILS]} fail, {claims[UNDECIDED]} are undecided; {claims[NO_CLAIM]} could not have failed,"
+        f" {claims[NOT_JUDGED]} are not judged, for want of the single splits.",
+    ]
+
+
+def _share(chance: Chance) -> str:
+    return f"{chance.explained} of {chance.tried}"
+
+
+def what_lacks(one: Reproduced) -> list[str]:
+    """What an experiment lacks: data, repetitions, or all."""
+    lacks = [f"{label}: data absent" for label in one.results.absent]
+    if one.state == "not run":
+        lacks.append("not run")
+    elif 0 < one.done < one.of:
+        lacks.append(f"{one.done} of {one.of} repetitions; the rest by `make reproduce-full`")
+    return lacks
+
+
+def claim_counts(claims: Sequence[ClaimResult]) -> str:
+    """How many claims hold, fail and stay undecided; those that were not judged apart."""
+    said = Counter(claim.verdict for claim in claims if not claim.part_of)
+    judged = [str(said[verdict]) for verdict in (HOLDS, FAILS, UNDECIDED)]
+    unjudged = [f"{said[NOT_JUDGED]} not judged"] if said[NOT_JUDGED] else []
+    return "; ".join(([", ".join(judged)] if any(map(int, judged)) else []) + unjudged)
+
+
+def experiment_page(one: Reproduced, out: Path) -> str:
+    """One experiment: its tables, figures and claims, or why there are none."""
+    experiment, results = one.experiment, one.results
+    lines = [f"# {md(experiment.title)}", "", f"`moos run configs/{experiment.name}.yaml`", ""]
+    lines += [f"{md(results.origin)}.", ""] if results.origin else []
+    for label in results.absent:
+        lines += [f"{label}: data absent; the experiment runs where a person has the files (`moos data list`).", ""]
+    if results.cells.empty:
+        return "\n".join([*lines, *(["Not run.", ""] if not results.absent else [])])
+    lines += [markdown(make_tables(results)), ""]
+    if deviating := readings_markdown(results):
+        swapped, shifted = chance_rates(one.columns)
+        lines += ["## Printed columns that ours miss", "", deviating]
+        lines += [f"By chance: {_share(swapped)} columns of other arms, {_share(shifted)} shifted ones.", ""]
+    if pictures := sorted((out / experiment.name).glob("*.png")):
+        lines += ["Figures: " + ", ".join(f"`results/{experiment.name}/{path.name}`" for path in pictures), ""]
+    if one.claims:
+        lines += ["## Claims", "", claims_markdown(one.claims), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def write_pages(found: Sequence[Reproduced], left: Sequence[str], out: Path, site: Path) -> list[Path]:
+    """Write the front page, a page per experiment, and their places in the site's navigation."""
+    paths = [write_text(DOCS / "reproduction.md", front_page(found, left))]
+    paths += [write_text(DOCS / one.address, experiment_page(one, out)) for one in found]
+    for stray in set((DOCS / "reproduction").glob("*.md")) - set(paths):
+        stray.unlink()
+    entries = "".join(f'      - "{one.experiment.title}": {one.address}\n' for one in found)
+    text = between(site.read_text(encoding="utf-8"), *NAV, entries)
+    return [*paths, write_text(site, text)]
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is asked for and write the pages."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--full", action="store_true", help="all repetitions, every experiment")
+    parser.add_argument("--only", nargs="+", help="names of experiments, such as nsse/orl, or of papers")
+    parser.add_argument("--repetitions", type=int, help="run at most so many now; more can follow")
+    parser.add_argument("--page-only", action="store_true", help="write the pages from what is there, run nothing")
+    parser.add_argument("--force", action="store_true", help="replace tables that rest on more numbers")
+    options = parser.parse_args(arguments)
+    experiments = list(configs(options.full))
+    for experiment in experiments:
+        chosen = not options.only or experiment.name in options.only or experiment.paper in options.only
+        if chosen and not options.page_only:
+            part = reduce_experiment(experiment, repetitions=options.repetitions)
+            run(part, options.out, options.workers, options.force)
+    names = {experiment.name for experiment in experiments}
+    left = [name for name in REPETITIONS if name not in names]
+    for path in write_pages(gather(experiments, options.out), left, options.out, Path("mkdocs.yml")):
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    start(main)
