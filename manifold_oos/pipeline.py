@@ -281,7 +281,10 @@ class OutOfSample(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerM
         """
         points = self._checked(X)
         self._need_labels("predict")
-        distances = class_distances(self.embedding_, self._labels, self._coordinates(points))
+        return self._probabilities(self._coordinates(points))
+
+    def _probabilities(self, coordinates: Array) -> Array:
+        distances = class_distances(self.embedding_, self._labels, coordinates)
         return class_probabilities(distances, self._calibrated())
 
     def _calibrated(self) -> Sharpness:

@@ -11,6 +11,7 @@ ROWS = [
     ["results"],
     ["engine"],
     ["config"],
+    ["streaming"],
     ["contracts", "pipeline"],
     ["docstrings"],
     ["classifiers", "extenders", "embeddings", "datasets", "metrics", "model_files", "novelty", "probabilities"],

@@ -20,6 +20,7 @@ COMMANDS = {
     "describe": "listing:describe",
     "new": "own_data:new",
     "embed": "own_data:embed",
+    "transform": "transform:transform",
     "data": "data:data",
 }
 
