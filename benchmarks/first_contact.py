@@ -1,10 +1,11 @@
 """What a first user gets: 5-NN accuracy of new points by every extender's defaults, beside other libraries.
 
 ``python benchmarks/first_contact.py`` prints, for each data set, d = 2 and d = classes − 1 after the supervised and
-the plain Laplacian embedding. ``--widths`` prints the normalised extender over its grid of widths and what
-leave-one-out chose; ``--novelty`` how well new points of unknown classes and spoiled images are told from others;
-``--peers`` umap-learn, openTSNE and PaCMAP where installed. The rules were made looking at seed 0; what is reported
-comes from the other seeds.
+the plain Laplacian embedding. Other studies: ``--widths``, the normalised extender over its grid of widths and what
+leave-one-out chose; ``--peers``, umap-learn, openTSNE and PaCMAP where installed; ``--novelty``, how well points of
+unknown classes and spoiled images are told from others; ``--confidence``, whether labels are as often right as they
+are said to be. ``--write docs/first_contact.md`` makes the page of all of them but the widths. The rules were made
+looking at seed 0; what is reported comes from other seeds.
 """
 
 import argparse
@@ -12,8 +13,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
@@ -21,6 +24,8 @@ from manifold_oos import datasets
 from manifold_oos.datasets.base import Dataset
 from manifold_oos.errors import ConfigError, DataError
 from manifold_oos.extenders.normalized_rbf import FACTORS, NormalizedRBF
+from manifold_oos.novelty import NOVEL
+from manifold_oos.pipeline import OutOfSample
 from manifold_oos.registry import available, find
 
 #: Options of each set, known points, new points.
@@ -31,6 +36,16 @@ SETS: dict[str, tuple[dict, int, int]] = {
     "orl": ({"size": [32, 32], "normalize": "unit"}, 200, 200),
 }
 EMBEDDINGS = ("suplap", "laplacian_eigenmaps")
+PAGE = """# First contact
+
+What a first user gets, with every method's defaults; written by
+`python benchmarks/first_contact.py --write docs/first_contact.md`. Rows have unit length; *suplap 2* is the
+supervised Laplacian embedding in two dimensions, *laplac* the plain one. A dash: the defaults do not allow so many
+dimensions. *Our new points* are placed by `normalized_rbf` among the other library's coordinates of the known
+points, with a width chosen by the labels of those.
+"""
+#: The tables of this run, as Markdown.
+WRITTEN: list[str] = []
 
 
 def sets(names: list[str]) -> Iterator[tuple[str, Dataset, int, int]]:
@@ -70,10 +85,14 @@ def arms(data: Dataset, parts: tuple[np.ndarray, ...]) -> Iterator[tuple[str, in
 
 def table(title: str, rows: dict[str, list[float]], columns: list[str], digits: int = 1) -> None:
     print(f"\n{title}")
-    width = max(map(len, rows)) + 2
-    print(" " * width + "".join(f"{column:>14}" for column in columns))
+    width, wide = max(map(len, rows)) + 2, max(map(len, columns)) + 2
+    print(" " * width + "".join(f"{column:>{wide}}" for column in columns))
+    lines = [f"## {title}", "", f"| | {' | '.join(columns)} |", "| --- |" + " --- |" * len(columns)]
     for name, values in rows.items():
-        print(f"{name:<{width}}" + "".join(f"{value:14.{digits}f}" for value in values), flush=True)
+        texts = ["–" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
+        print(f"{name:<{width}}" + "".join(f"{text:>{wide}}" for text in texts), flush=True)
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    WRITTEN.append("\n".join(lines) + "\n")
 
 
 def defaults(data: Dataset, known: int, new: int, seeds: list[int], only: list[str]) -> None:
@@ -127,6 +146,60 @@ def widths(data: Dataset, known: int, new: int, seeds: list[int]) -> None:
             rows[f"seed {seed} {name[:6]} {d}"] = row
     heads = [*map(str, FACTORS), "by labels", "→", "by coordinates", "→"]
     table(f"{data.name}: accuracy (%) by factor of the width, and as leave-one-out chooses it", rows, heads)
+
+
+def novelty(data: Dataset, known: int, new: int, seeds: list[int]) -> None:
+    """ROC AUC of novelty, points that are unlike the known ones against usual new ones, and the shares above 99."""
+    scores: dict[str, list[list[float]]] = {}
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        for left_out in range(min(data.n_classes, 10)):
+            rest = random.permutation(np.flatnonzero(data.y != left_out))
+            size = min(known, len(rest) * 3 // 4)
+            first, second = rest[:size], rest[size : size + new]
+            model = OutOfSample(np.zeros((size, 1)), "lvm").fit(data.X[first])
+            X = data.X[second]
+            noise = X.std() * random.standard_normal(X.shape)
+            odd = {
+                "a class that is not known": data.X[data.y == left_out],
+                "× 10": 10 * X,
+                "× 2": 2 * X,
+                "× 1.2": 1.2 * X,
+                "noise, half of the spread": X + 0.5 * noise,
+                "noise, a quarter": X + 0.25 * noise,
+            }
+            usual = model.novelty(X)
+            for name, Z in odd.items():
+                found = model.novelty(Z)
+                truth = np.r_[np.zeros(len(usual)), np.ones(len(found))]
+                auc = roc_auc_score(truth, np.r_[usual, found])
+                shares = [100 * float((part > NOVEL).mean()) for part in (found, usual)]
+                scores.setdefault(name, []).append([100 * auc, *shares])
+    rows = {name: np.mean(values, axis=0).tolist() for name, values in scores.items()}
+    table(f"{data.name}: novelty against usual new points", rows, ["ROC AUC (%)", "above 99 (%)", "usual ones (%)"])
+
+
+def confidence(data: Dataset, known: int, new: int, seeds: list[int]) -> None:
+    """Mean confidence of labels beside their accuracy: equal where probabilities are calibrated."""
+    rows: dict[str, list[float]] = {}
+    for seed in seeds:
+        X, y, X_new, y_new = split(data, known, new, seed)
+        for name in EMBEDDINGS:
+            for d in (2, data.n_classes - 1):
+                model = OutOfSample({"name": name, "n_components": d}).fit(X, y)
+                p = model.predict_proba(X_new)
+                right = model.classes_[p.argmax(axis=1)] == y_new
+                surest = p.max(axis=1)
+                half = surest >= np.median(surest)
+                values = [
+                    surest.mean(),
+                    right.mean(),
+                    right[half].mean(),
+                    right[~half].mean() if (~half).any() else 1,
+                ]
+                rows[f"seed {seed} {name[:6]} {d}"] = [100 * float(value) for value in values]
+    heads = ["confidence", "accuracy", "surer half", "other half"]
+    table(f"{data.name}: confidence of the default model (%)", rows, heads)
 
 
 def umap(X: np.ndarray, X_new: np.ndarray, d: int) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
@@ -195,16 +268,23 @@ def main() -> None:
     parser.add_argument("--extenders", nargs="*", default=[], help="only these")
     parser.add_argument("--widths", action="store_true")
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--novelty", action="store_true")
+    parser.add_argument("--confidence", action="store_true")
+    parser.add_argument("--write", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
+    studies = {"peers": peers, "novelty": novelty, "confidence": confidence, "widths": widths}
+    asked = [study for name, study in studies.items() if getattr(arguments, name)]
+    if arguments.write:
+        asked = [peers, novelty, confidence]
     with threadpool_limits(1):
         for _, data, known, new in sets(arguments.sets):
-            if arguments.widths:
-                widths(data, known, new, arguments.seeds)
-            if arguments.peers:
-                peers(data, known, new, arguments.seeds)
-            if not (arguments.widths or arguments.peers):
+            if not asked or arguments.write:
                 defaults(data, known, new, arguments.seeds, arguments.extenders)
+            for study in asked:
+                study(data, known, new, arguments.seeds)
+    if arguments.write:
+        arguments.write.write_text("\n".join([PAGE, *WRITTEN]), encoding="utf-8")
 
 
 if __name__ == "__main__":
