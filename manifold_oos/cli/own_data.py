@@ -112,16 +112,15 @@ def _labelled(found: "Dataset") -> str:
 
     assert found.y is not None
     smallest = min(Counter(found.y.tolist()).values())
-    most = max(2, MOST_KNOWN // found.n_classes)
-    wanted = sorted({max(2, smallest // 4), max(2, smallest // 2)})
-    sizes = sorted({min(size, most) for size in wanted})
+    most = max(2, min(smallest // 2, MOST_KNOWN // found.n_classes))
+    sizes = sorted({max(2, most // 2), most})
     known = sizes[-1] * found.n_classes
     new = min(len(found) - known, MOST_NEW)
     d = min(max(found.n_classes - 1, 2), sizes[0] * found.n_classes - 1)
     costs = arm_seconds(known, new, d, found.X.shape[1])
     slow = {name for name in ("SOSI", "sparse") if costs[name] > PATIENCE}
     seconds = len(sizes) * REPETITIONS * sum(cost for name, cost in costs.items() if name not in slow)
-    capped = wanted != sizes or new < len(found) - known
+    capped = most < smallest // 2 or new < len(found) - known
     cap = f"\n# At most {MOST_KNOWN} are known and {MOST_NEW} new at a time: it takes minutes." if capped else ""
     n_test = f", n_test: {MOST_NEW}" if new < len(found) - known else ""
 
@@ -283,15 +282,15 @@ def embed(
         return
     others = [name for name, spec in experiment.arms_of(data).items() if spec.embedding and name != picked]
     hint = f" (--arm for {', '.join(others)})" if others and arm is None else ""
+    of_all = f" of {result.n_all:,} (in proportion to the classes)" if result.n_known < result.n_all else ""
+    known = f"{result.n_known:,}{of_all} known"
     if out is not None:
-        click.echo(f"{out}: {len(result.table)} new points by {picked}{hint}, {result.n_known} known")
+        click.echo(f"{out}: {len(result.table)} new points by {picked}{hint}, {known}")
     if path is not None:
         click.echo(_novel_line(result.n_novel, len(result.table)))
     if save is not None:
         size = save.stat().st_size / 1e6
-        click.echo(
-            f"{save}: {picked}{hint} on {result.n_known} known points, {size:.1f} MB. Next: moos transform {save}"
-        )
+        click.echo(f"{save}: {picked}{hint}, {known}, {size:.1f} MB. Next: moos transform {save}")
 
 
 def _novel_line(novel: int, total: int) -> str:

@@ -26,19 +26,22 @@ from manifold_oos.pipeline import OutOfSample
 Array = NDArray[np.floating]
 #: Options that need labels, which new points do not have.
 NEEDS_LABELS = ("classes", "per_class", "pattern", "labels_file")
+#: Of more known points so many are taken: matrices of all pairs of them still fit in a small computer.
+MOST_KNOWN = 5000
 
 
 @dataclass(frozen=True)
 class Embedded:
     """New points with their coordinates: ``table`` has name, label, confidence, novelty, y1, y2 and so on.
 
-    ``model`` was fitted on all known points; ``about`` says how points for it are loaded.
+    ``model`` was fitted on ``n_known`` of the ``n_all`` known points; ``about`` says how points for it are loaded.
     """
 
     table: pd.DataFrame
     arm: str
     chosen: dict[str, Any]
     n_known: int
+    n_all: int
     model: OutOfSample
     about: dict[str, Any]
 
@@ -105,21 +108,22 @@ def pick_arm(experiment: Experiment, data: Data, arm: str | None) -> str:
 def embed_new(
     experiment: Experiment, data: Data, arm: str, path: Path | None, *, data_dir: Path | None = None
 ) -> Embedded:
-    """Fit an arm on all known samples and place the new ones, if there are any.
+    """Fit an arm on all known samples (5000 of more, in proportion to the classes) and place the new ones, if any.
 
     Grids are decided by cross-validation on the known samples. The confidence of a label is its probability by
     :meth:`OutOfSample.predict_proba`.
     """
     known = datasets.load(data.name, data_dir=data_dir, **data.options)
     new = None if path is None else load_new(data, known, path, data_dir)
+    seed = experiment.split_of(data).seed
+    taken = thinned(len(known), known.y, seed)
     mean, scale = _standard(known)
-    X, X_new = (known.X - mean) / scale, ((known.X[:0] if new is None else new.X) - mean) / scale
+    X, X_new = (known.X[taken] - mean) / scale, ((known.X[:0] if new is None else new.X) - mean) / scale
+    y = None if known.y is None else known.y[taken]
+    parameters = {key: values[taken] for key, values in known.parameters.items()}
     facts = Facts(data.label, len(X), known.n_classes, X.shape[1])
     index, index_new = np.arange(len(X)), np.arange(len(X), len(X) + len(X_new))
-    seed = experiment.split_of(data).seed
-    points = Points(
-        X, known.y, X_new, None, {}, index, index_new, facts, seed, known.standardize, dict(known.parameters)
-    )
+    points = Points(X, y, X_new, None, {}, index, index_new, facts, seed, known.standardize, parameters)
     spec = experiment.arms[arm]
     request = Request(spec, Protocol(name="train_only"), experiment.cv, score_metric(experiment, spec, None))
     with threadpool_limits(1):
@@ -136,7 +140,28 @@ def embed_new(
         "mean": mean.tolist() if known.standardize else None,
         "scale": scale.tolist() if known.standardize else None,
     }
-    return Embedded(table, arm, dict(chosen), len(X), model, about)
+    return Embedded(table, arm, dict(chosen), len(X), len(known), model, about)
+
+
+def thinned(n: int, y: NDArray | None, seed: int, most: int | None = None) -> NDArray[np.intp]:
+    """Which of n known points are taken: all up to ``most`` (5000), else at random with a fair share of each class.
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1], [6, 3])
+    >>> y[thinned(9, y, seed=0, most=3)].tolist()
+    [0, 0, 1]
+    """
+    most = MOST_KNOWN if most is None else most
+    if n <= most:
+        return np.arange(n)
+    order = np.random.default_rng(seed).permutation(n)
+    share = np.arange(n) / n
+    if y is not None:
+        for label in np.unique(y):
+            members = y[order] == label
+            share[members] = np.arange(members.sum()) / members.sum()
+    return np.sort(order[np.argsort(share, kind="stable")[:most]])
 
 
 def _standard(known: Dataset) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Data
 from manifold_oos.datasets import available
 from manifold_oos.datasets.base import Dataset
+from manifold_oos.engine import embed
 from manifold_oos.engine.embed import embed_new
 from manifold_oos.probabilities import Sharpness, class_distances, class_probabilities
 
@@ -250,6 +251,16 @@ def test_columns_are_matched_by_name(table, capsys):
     assert "p" in capsys.readouterr().err
 
 
+def test_of_very_many_known_points_some_are_taken(table, capsys, monkeypatch):
+    monkeypatch.setattr(embed, "MOST_KNOWN", 18)
+    moos("new", "--data", "table:known.csv", "--label", "species", "--out", "t.yaml")
+    assert moos("embed", "t.yaml", "--new", "fresh.csv", "--out", "c.csv") == 0
+    assert "18 of 36 (in proportion to the classes) known" in capsys.readouterr().out
+    assert list(pd.read_csv("c.csv")["label"]) == ["a", "a", "b", "b", "c", "c"]
+    counts = np.bincount(np.repeat([0, 1], [60, 30])[embed.thinned(90, np.repeat([0, 1], [60, 30]), 0)])
+    assert counts.tolist() == [12, 6]
+
+
 def write_classes(counts, features=4):
     """A table with so many rows of each class."""
     rng = np.random.default_rng(5)
@@ -275,7 +286,7 @@ def test_as_many_dimensions_as_classes_less_one(table, capsys):
 def test_many_rows_get_a_cap_and_a_cost(table, capsys):
     write_classes([9000, 9000], features=3)
     experiment, text, _ = new_config(capsys)
-    assert experiment.split.train_per_class == [500] and experiment.split.n_test == 1000
+    assert experiment.split.train_per_class == [250, 500] and experiment.split.n_test == 1000
     assert "At most 1000 are known and 1000 new" in text and "minutes on one core" in text
 
 
