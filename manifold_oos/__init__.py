@@ -1,12 +1,34 @@
-"""Embed points that arrive after a manifold was learned: methods, data and the experiment runner ``moos``."""
+"""Embed points that arrive after a manifold was learned: methods, data and the experiment runner ``moos``.
+
+The estimator is :class:`OutOfSample`; methods are in ``manifold_oos.embeddings``, ``manifold_oos.extenders`` and
+``manifold_oos.classifiers``, a few of them here too. :func:`load` gives a data set, :func:`load_model` a model.
+"""
+
+from typing import TYPE_CHECKING
+
+from manifold_oos.lazy import attach
+
+if TYPE_CHECKING:
+    from manifold_oos.datasets import load as load
+    from manifold_oos.embeddings.nsse import NSSE as NSSE
+    from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian as SupervisedLaplacian
+    from manifold_oos.extenders.normalized_rbf import NormalizedRBF as NormalizedRBF
+    from manifold_oos.extenders.rbf import RBFExtender as RBFExtender
+    from manifold_oos.extenders.sosi import SOSI as SOSI
+    from manifold_oos.pipeline import OutOfSample as OutOfSample
+    from manifold_oos.pipeline import load_model as load_model
 
 __version__ = "0.1.0"
-
-
-def __getattr__(name: str) -> object:
-    """Import :class:`OutOfSample` when it is first asked for: the command starts without scikit-learn."""
-    if name == "OutOfSample":
-        from manifold_oos.pipeline import OutOfSample
-
-        return OutOfSample
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "NSSE": "embeddings",
+        "NormalizedRBF": "extenders",
+        "OutOfSample": "pipeline",
+        "RBFExtender": "extenders",
+        "SOSI": "extenders",
+        "SupervisedLaplacian": "embeddings",
+        "load": "datasets",
+        "load_model": "pipeline",
+    },
+)

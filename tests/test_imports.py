@@ -13,12 +13,13 @@ ROWS = [
     ["results"],
     ["engine"],
     ["config"],
+    ["streaming"],
     ["contracts", "pipeline"],
     ["docstrings"],
-    ["classifiers", "extenders", "embeddings", "datasets", "metrics"],
+    ["classifiers", "extenders", "embeddings", "datasets", "metrics", "model_files", "novelty", "probabilities"],
     ["numerics"],
     ["registry"],
-    ["atomic", "errors", "resources", "steps"],
+    ["atomic", "errors", "lazy", "resources", "steps"],
 ]
 #: Who may look sideways: an extender at the embedding that it extends, a classifier at how unlabelled points look.
 SIBLINGS = {("regression", "reporting"), ("extenders", "embeddings"), ("classifiers", "extenders")}

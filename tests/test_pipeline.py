@@ -1,10 +1,12 @@
 """OutOfSample in scikit-learn's company: pipelines, grid search, and test labels that nobody sees."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -14,6 +16,8 @@ from manifold_oos.embeddings.laplacian_eigenmaps import LaplacianEigenmaps
 from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
 from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sosi import SOSI
+from manifold_oos.novelty import NOVEL
+from manifold_oos.numerics.kernels import squared_distances
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +136,96 @@ def test_wrong_use_is_one_clear_line(digits):
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_names_of_the_coordinates_and_pandas(digits):
+    X, y = digits
+    model = OutOfSample(SupervisedLaplacian(n_components=3), "lle").fit(X[:80], y[:80])
+    assert model.get_feature_names_out().tolist() == ["outofsample0", "outofsample1", "outofsample2"]
+    plain = model.transform(X[80:])
+    frame = model.set_output(transform="pandas").transform(X[80:])
+    assert list(frame.columns) == model.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(frame.to_numpy(), plain)
+    assert model.predict(X[80:]).shape == (80,)
+
+
+def test_float32_stays_float32(digits):
+    X, y = digits
+    model = OutOfSample(SupervisedLaplacian(n_components=3)).fit(X[:80].astype(np.float32), y[:80])
+    assert model.transform(X[80:].astype(np.float32)).dtype == np.float32
+    assert model.transform(X[80:]).dtype == np.float64
+
+
+def test_probabilities_are_calibrated_on_held_out_known_points():
+    """Overlapping classes: of the labels said to be right in p of all cases, about p are."""
+    random = np.random.default_rng(0)
+    y = np.tile([0, 1, 2], 500)
+    X = random.standard_normal((1500, 5)) + 1.6 * np.eye(5)[y]
+    model = OutOfSample(SupervisedLaplacian(n_components=2), "lle").fit(X[:600], y[:600])
+    p = model.predict_proba(X[600:])
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    right = model.predict(X[600:]) == y[600:]
+    np.testing.assert_array_equal(p.argmax(axis=1), model.predict(X[600:]))
+    surest = p.max(axis=1)
+    assert 0.5 < right.mean() < 0.9
+    assert abs(surest.mean() - right.mean()) < 0.06
+    sure = surest > np.median(surest)
+    assert right[sure].mean() > right[~sure].mean() + 0.05
+
+
+def test_probabilities_of_classes_too_small_to_calibrate():
+    model = OutOfSample(np.array([[0.0], [1.0], [4.0], [5.0]])).fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1])
+    np.testing.assert_allclose(model.predict_proba([[1.0], [4.0]]), [[1, 0], [0, 1]], atol=1e-9)
+
+
+def test_novelty_finds_far_points_and_lets_usual_ones_pass(digits):
+    X, y = digits
+    model = OutOfSample(SupervisedLaplacian(n_components=3)).fit(X[:120], y[:120])
+    usual, far = model.novelty(X[120:]), model.novelty(10 * X[120:])
+    assert (usual > NOVEL).mean() < 0.2 < 0.99 < (far > NOVEL).mean()
+    assert (model.novelty(X[:120]) == 0).all()
+    order = np.argsort(far)
+    distance = np.sqrt(squared_distances(10 * X[120:], X[:120]).min(axis=1))
+    assert (np.diff(distance[order]) >= 0).all(), "novelty does not rise with the distance"
+
+
+def test_one_percent_of_usual_points_are_novel():
+    X = np.random.default_rng(0).standard_normal((4000, 3))
+    novelty = OutOfSample(X[:2000, :2]).fit(X[:2000]).novelty(X[2000:])
+    assert 0.005 < (novelty > NOVEL).mean() < 0.02
+    assert abs((novelty > 50).mean() - 0.5) < 0.05
+
+
+def test_parameters_of_a_name_ask_for_an_instance(digits):
+    X, y = digits
+    search = GridSearchCV(OutOfSample(extender="rbf"), {"extender__sigma": [1.0]}, error_score="raise")
+    with pytest.raises(ValueError, match=r"pass an instance, extender=RBFExtender\(sigma=...\) from manifold_oos"):
+        search.fit(X, y)
+    with pytest.raises(ValueError, match="pass an instance"):
+        OutOfSample().set_params(classifier__C=1.0)
+    assert OutOfSample().set_params(extender=RBFExtender(), extender__sigma=2.0).extender.sigma == 2
+
+
+def test_a_transductive_extender_without_new_points_warns(digits):
+    X, y = digits
+    model = OutOfSample(SupervisedLaplacian(n_components=3), SOSI(n_iterations=2))
+    with pytest.warns(UserWarning, match="sosi learns from new points and has none"):
+        cross_val_score(model, X, y, cv=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X[:80], y[:80], X_new=X[80:])
+
+
+def test_given_coordinates(digits):
+    X, y = digits
+    Y = SupervisedLaplacian(n_components=3).fit(X[:80], y[:80]).embedding_
+    fitted = OutOfSample(SupervisedLaplacian(n_components=3), "lle").fit(X[:80], y[:80])
+    given = OutOfSample(Y, "lle").fit(X[:80], y[:80])
+    np.testing.assert_array_equal(given.transform(X[80:]), fitted.transform(X[80:]))
+    rows = OutOfSample(np.vstack([Y, np.zeros((80, 3))]), "lle").fit(X, np.r_[y[:80], np.full(80, -1)])
+    np.testing.assert_array_equal(rows.new_embedding_, fitted.transform(X[80:]))
+    np.testing.assert_allclose(given.predict_proba(X[80:]).sum(axis=1), 1)
+    with pytest.raises(ValueError, match="80 points and X has 160"):
+        OutOfSample(Y, "lle").fit(X, y)
+    with pytest.raises(ValueError, match="an array cannot map new points"):
+        OutOfSample(Y, None).fit(X[:80], y[:80])

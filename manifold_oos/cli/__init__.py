@@ -21,6 +21,7 @@ COMMANDS = {
     "describe": ("listing:describe", "Say what a method or a data set does, with its parameters."),
     "new": ("own_data:new", "Write a config for your own images or features."),
     "embed": ("own_data:embed", "Give coordinates and labels to new points of your own."),
+    "transform": ("transform:transform", "Place any number of new points with a saved model."),
     "data": ("data:data", "Find, get, verify and show data sets."),
     "store": ("store:store", "Check, repair and compact the file that keeps the numbers."),
 }

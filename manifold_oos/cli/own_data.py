@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 #: The longer side of images in a new config, in pixels: enough for extenders to differ, quick to compute.
 LONGER_SIDE = 32
+#: Known and new points of a split in a new config are no more than these, so that a run takes minutes.
+MOST_KNOWN = MOST_NEW = 1000
+#: A class needs two known samples for the embedding and one that is new.
+SMALLEST_CLASS = 3
+#: Repetitions of each split in a new config.
+REPETITIONS = 5
+#: An arm that would take longer on one split, in seconds, is written as a comment.
+PATIENCE = 60.0
 
 
 @click.command()
@@ -44,13 +52,33 @@ def new(data: str, label: str | None, out: Path) -> None:
         column = int(label) if label is not None and label.lstrip("-").isdigit() else label
         options |= ({"label_column": column} if column is not None else {}) | {"normalize": "standard"}
     found = datasets.load(kind, **options)
+    small = small_classes(found)
+    if small and found.n_classes - len(small) < 2:
+        raise ConfigError(
+            f"--data {data}: {len(small)} of {found.n_classes} classes have fewer than {SMALLEST_CLASS} samples"
+            f" ({', '.join(small[:5])}{', …' if len(small) > 5 else ''}); two classes with more are needed"
+        )
+    if small:
+        options["classes"] = [name for name in found.class_names if name not in small]
+        found = datasets.load(kind, **options)
     text = config_text(kind, options, found)
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("x", encoding="utf-8") as file:
         file.write(text)
     what = "images" if kind == "folder" else "rows"
     classes = f" of {found.n_classes} classes" if found.n_classes else " without labels"
+    if small:
+        some = ", ".join(small[:5]) + (", …" if len(small) > 5 else "")
+        click.echo(f"{out}: left out are {len(small)} classes with fewer than {SMALLEST_CLASS} samples: {some}")
     click.echo(f"{out}: {len(found)} {what}{classes}. Next: moos run {out}")
+
+
+def small_classes(found: "Dataset") -> list[str]:
+    """Names of the classes that have too few samples to know some and to find others."""
+    if found.y is None:
+        return []
+    counts = [int((found.y == label).sum()) for label in range(found.n_classes)]
+    return [name for name, count in zip(found.class_names, counts, strict=True) if count < SMALLEST_CLASS]
 
 
 def _image_size(path: Path) -> list[int]:
@@ -86,58 +114,111 @@ def _labelled(found: "Dataset") -> str:
 
     assert found.y is not None
     smallest = min(Counter(found.y.tolist()).values())
-    sizes = sorted({max(1, smallest // 4), max(1, smallest // 2)})
-    d = min(max(found.n_classes - 1, 2), 20, max(1, sizes[0] * found.n_classes - 1))
+    most = max(2, min(smallest // 2, MOST_KNOWN // found.n_classes))
+    sizes = sorted({max(2, most // 2), most})
+    known = sizes[-1] * found.n_classes
+    new = min(len(found) - known, MOST_NEW)
+    d = min(max(found.n_classes - 1, 2), sizes[0] * found.n_classes - 1)
+    costs = arm_seconds(known, new, d, found.X.shape[1])
+    slow = {name for name in ("SOSI", "sparse") if costs[name] > PATIENCE}
+    seconds = len(sizes) * REPETITIONS * sum(cost for name, cost in costs.items() if name not in slow)
+    capped = most < smallest // 2 or new < len(found) - known
+    cap = f"\n# At most {MOST_KNOWN} are known and {MOST_NEW} new at a time: it takes minutes." if capped else ""
+    n_test = f", n_test: {MOST_NEW}" if new < len(found) - known else ""
+
+    def arm(name: str, extender: str) -> str:
+        line = f"  {name}: {{embedding: *known, extender: {extender}, classifier: nn}}"
+        return (
+            f"  # Left out, some {_minutes(costs[name])} for each split:\n  #{line[1:]}" if name in slow else line
+        )
+
     return f"""
-# Known points per class (the smallest class has {smallest}); all others are new. Repeated with other random splits.
-split: {{train_per_class: {sizes}, repetitions: 5, seed: 0}}
+# Known points per class (the smallest class has {smallest}); all others are new. Repeated with other splits.{cap}
+# About {_minutes(seconds)} on one core, less with more of them.
+split: {{train_per_class: {sizes}, repetitions: {REPETITIONS}, seed: 0{n_test}}}
 
 arms:
+  # One supervised embedding of the known points, in one dimension less than classes, and ways to place new points.
+  normalized:
+    embedding: &known {{name: suplap, n_components: {d}}}
+    extender: normalized_rbf
+    classifier: nn
+  # The width is chosen from a grid, by cross-validation on the known points alone.
+  RBF:
+    embedding: *known
+    extender: {{name: rbf, sigma: {{grid: [{{median: 0.5}}, {{median: 1}}, {{median: 2}}]}}}}
+    classifier: nn
+{arm("LLE", "lle")}
+{arm("sparse", "sparse")}
+{arm("SOSI", "sosi")}
   # In the space of the data, without an embedding.
   NN: {{classifier: nn}}
   SVM: {{classifier: svm}}
-  # One supervised embedding of the known points, and five ways to place new points in it.
-  RBF: {{embedding: &known {{name: suplap, n_components: {d}}}, extender: rbf, classifier: nn}}
-  LLE: {{embedding: *known, extender: lle, classifier: nn}}
-  Nystrom: {{embedding: *known, extender: nystrom, classifier: nn}}
-  sparse: {{embedding: *known, extender: sparse, classifier: nn}}
-  SOSI: {{embedding: *known, extender: sosi, classifier: nn}}
-  # A parameter may be chosen from a grid, on the training points alone:
-  # tuned:
-  #   embedding: *known
-  #   extender: {{name: rbf, sigma: {{grid: [{{median: 0.5}}, {{median: 1}}, {{median: 2}}]}}}}
-  #   classifier: nn
+
+cv: {{repeats: 2}}
 
 metrics: [misclassification_rate]
 
 outputs:
   - {{table: error}}
   - {{figure: error over known points, kind: curve, x: size}}
-  - {{figure: embedding, kind: embedding, arms: [RBF, SOSI]}}
+  - {{figure: embedding, kind: embedding, arms: [normalized, RBF]}}
 """
+
+
+def arm_seconds(known: int, new: int, d: int, D: int) -> dict[str, float]:
+    """What an arm takes on one split, roughly: the leading terms with constants measured on one slow core.
+
+    Examples
+    --------
+    >>> {name: round(cost) for name, cost in arm_seconds(1000, 1000, 9, 64).items()}
+    {'normalized': 4, 'RBF': 4, 'LLE': 1, 'sparse': 3, 'SOSI': 55, 'SVM': 1}
+    """
+    embedding = 5e-10 * known**2 * (known + D)
+    judged = min(known, 1000)
+    return {
+        "normalized": embedding + 2e-9 * judged**3 + 1e-9 * known**3,
+        "RBF": 7 * embedding + 5e-10 * known**3,
+        "LLE": embedding + 1e-4 * new,
+        "sparse": embedding + 4e-8 * new * known * D,
+        "SOSI": embedding + 7.5e-10 * d * (known + new) ** 3,
+        "SVM": 1e-8 * known**2 * D,
+    }
+
+
+def _minutes(seconds: float) -> str:
+    return "1 minute" if seconds < 90 else f"{round(seconds / 60)} minutes"
 
 
 def _unlabelled(found: "Dataset") -> str:
     """Splits and arms for data without classes."""
     neighbors = max(2, min(10, len(found) // 10))
+    if len(found) > MOST_KNOWN + MOST_NEW:
+        sizes = f"n_train: [{MOST_KNOWN // 2}, {MOST_KNOWN}], n_test: {MOST_NEW}"
+        cap = f"\n# At most {MOST_KNOWN} are known and {MOST_NEW} new at a time: it takes minutes."
+    else:
+        sizes, cap = "fraction: [0.5, 0.8]", ""
     return f"""
 # Without labels there is nothing to classify (a table takes --label COLUMN): what is judged is how near the
-# coordinates of new points come to those of an embedding of all points together.
-split: {{fraction: [0.5, 0.8], repetitions: 5, seed: 0}}
+# coordinates of new points come to those of an embedding of all points together.{cap}
+split: {{{sizes}, repetitions: {REPETITIONS}, seed: 0}}
 
 arms:
   # One embedding of the known points, and ways to place new points in it.
-  RBF: {{embedding: &known {{name: laplacian_eigenmaps, n_components: 2, n_neighbors: {neighbors}}}, extender: rbf}}
+  normalized:
+    embedding: &known {{name: laplacian_eigenmaps, n_components: 2, n_neighbors: {neighbors}}}
+    extender: normalized_rbf
+  RBF: {{embedding: *known, extender: rbf}}
   LLE: {{embedding: *known, extender: lle}}
+  # The formula of the embedding itself.
   Nystrom: {{embedding: *known, extender: nystrom}}
-  sparse: {{embedding: *known, extender: sparse}}
 
 metrics: [embedding_error]
 
 outputs:
   - {{table: embedding error}}
   - {{figure: error over known points, kind: curve, x: size}}
-  - {{figure: embedding, kind: embedding, arms: [RBF, Nystrom]}}
+  - {{figure: embedding, kind: embedding, arms: [normalized, Nystrom]}}
 """
 
 
@@ -149,8 +230,9 @@ def _yaml(value: Mapping[str, Any]) -> str:
 
 @click.command()
 @click.argument("config")
-@click.option("--new", "path", required=True, type=click.Path(path_type=Path), help="Folder or file of new points.")
+@click.option("--new", "path", type=click.Path(path_type=Path), help="Folder or file of new points.")
 @click.option("--out", type=click.Path(path_type=Path), help="CSV file to write.")
+@click.option("--save", type=click.Path(path_type=Path), help="File for the fitted model, for moos transform.")
 @click.option("--arm", help="Arm of the config; without it the first with an embedding.")
 @click.option("--dataset", help="Data set of the config whose samples are known; without it the first.")
 @click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config.")
@@ -161,8 +243,9 @@ def _yaml(value: Mapping[str, Any]) -> str:
 def embed(
     ctx: click.Context,
     config: str,
-    path: Path,
+    path: Path | None,
     out: Path | None,
+    save: Path | None,
     arm: str | None,
     dataset: str | None,
     overrides: tuple[str, ...],
@@ -170,10 +253,11 @@ def embed(
     trust: bool,
     as_json: bool,
 ) -> None:
-    """Fit on all known data and give new points coordinates, label and confidence.
+    """Fit on all known data and give new points coordinates, label, confidence and novelty.
 
     \b
     moos embed my.yaml --new new_images --out coords.csv
+    moos embed my.yaml --save my.model                  for moos transform
     """
     from manifold_oos.atomic import write_text
     from manifold_oos.config.load import find_config, load_config
@@ -181,8 +265,12 @@ def embed(
     from manifold_oos.errors import ConfigError
     from manifold_oos.reporting.write import csv_text
 
-    if out is None and not as_json:
+    if path is None and save is None:
+        raise ConfigError("give --new FILE or FOLDER of new points, or --save FILE for the model")
+    if path is not None and out is None and save is None and not as_json:
         raise ConfigError("give --out FILE for the coordinates, or --json to print them")
+    if path is None and (out is not None or as_json):
+        raise ConfigError("--out and --json are for new points: give --new FILE or FOLDER")
     ctx.with_resource(trusting(trust_in(find_config(config), trust)))
     experiment = load_config(config, overrides)
     by_label = {data.label: data for data in experiment.datasets}
@@ -191,12 +279,32 @@ def embed(
     data = by_label[dataset] if dataset is not None else experiment.datasets[0]
     picked = pick_arm(experiment, data, arm)
     result = embed_new(experiment, data, picked, path, data_dir=data_dir)
+    if save is not None:
+        result.model.save(save, result.about)
     if out is not None:
         write_text(out, csv_text(result.table))
     if as_json:
         points = json.loads(result.table.to_json(orient="records"))
         click.echo(json.dumps({"arm": picked, "chosen": result.chosen, "points": points}, indent=2, default=str))
-    else:
-        others = [name for name, spec in experiment.arms_of(data).items() if spec.embedding and name != picked]
-        hint = f" (--arm for {', '.join(others)})" if others and arm is None else ""
-        click.echo(f"{out}: {len(result.table)} new points by {picked}{hint}, {result.n_known} known")
+        return
+    others = [name for name, spec in experiment.arms_of(data).items() if spec.embedding and name != picked]
+    hint = f" (--arm for {', '.join(others)})" if others and arm is None else ""
+    of_all = f" of {result.n_all:,} (in proportion to the classes)" if result.n_known < result.n_all else ""
+    known = f"{result.n_known:,}{of_all} known"
+    if out is not None:
+        click.echo(f"{out}: {len(result.table)} new points by {picked}{hint}, {known}")
+    if path is not None:
+        click.echo(_novel_line(result.n_novel, len(result.table)))
+    if save is not None:
+        size = save.stat().st_size / 1e6
+        click.echo(f"{save}: {picked}{hint}, {known}, {size:.1f} MB. Next: moos transform {save}")
+
+
+def _novel_line(novel: int, total: int) -> str:
+    """How many new points are unlike the known ones."""
+    if not novel:
+        return "none of them is novel (farther from the known points than 99 % of those are from each other)"
+    return (
+        f"{novel} of {total} are novel (novelty > 99: farther from the known points than 99 % of those are from"
+        " each other); do not trust their place"
+    )

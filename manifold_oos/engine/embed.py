@@ -1,5 +1,6 @@
 """Coordinates, labels and confidences for a person's own new points, with everything known as training set."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,49 +8,79 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances_argmin_min
 from threadpoolctl import threadpool_limits
 
 from manifold_oos import datasets
-from manifold_oos.config.model import Data, Experiment, Protocol
-from manifold_oos.config.values import Facts
+from manifold_oos.config.model import Arm, Data, Experiment, Method, Protocol
+from manifold_oos.config.values import Facts, fill
 from manifold_oos.datasets.base import Dataset
-from manifold_oos.engine.arm_run import ArmRun, Request
-from manifold_oos.engine.fits import Workbench
+from manifold_oos.engine.arm_run import Request, Settled
+from manifold_oos.engine.fits import build
 from manifold_oos.engine.keys import score_metric
 from manifold_oos.engine.select import choose
-from manifold_oos.engine.splits import Points, standardized
+from manifold_oos.engine.splits import Points
 from manifold_oos.errors import ConfigError, DataError
+from manifold_oos.novelty import NOVEL
+from manifold_oos.pipeline import OutOfSample
 
 Array = NDArray[np.floating]
 #: Options that need labels, which new points do not have.
 NEEDS_LABELS = ("classes", "per_class", "pattern", "labels_file")
+#: Of more known points so many are taken: matrices of all pairs of them still fit in a small computer.
+MOST_KNOWN = 5000
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """New points with their coordinates: ``table`` has name, label, confidence, y1, y2 and so on."""
+    """New points with their coordinates: ``table`` has name, label, confidence, novelty, y1, y2 and so on.
+
+    ``model`` was fitted on ``n_known`` of the ``n_all`` known points; ``about`` says how points for it are loaded.
+    """
 
     table: pd.DataFrame
     arm: str
     chosen: dict[str, Any]
     n_known: int
+    n_all: int
+    model: OutOfSample
+    about: dict[str, Any]
+
+    @property
+    def n_novel(self) -> int:
+        """How many of the new points are novel."""
+        return int((self.table["novelty"] > NOVEL).sum())
 
 
-def load_new(data: Data, known: Dataset, path: Path, data_dir: Path | None = None) -> Dataset:
-    """Load new points the way the known ones were loaded."""
-    if not path.exists():
-        raise DataError(f"{path}: no such folder or file of new points")
+def loading(data: Data, known: Dataset, as_table: bool) -> tuple[str, dict[str, Any]]:
+    """The loader for new points and its options, such that they come out as the known ones did."""
     options = {key: value for key, value in data.options.items() if key not in NEEDS_LABELS}
     name = data.name
     if name not in ("folder", "table"):
-        name = "folder" if known.image_shape is not None and not _is_table(path) else "table"
+        name = "folder" if known.image_shape is not None and not as_table else "table"
         wanted = datasets.find(name).defaults()
         options = {key: value for key, value in options.items() if key in wanted and key != "variant"}
         if name == "folder" and known.image_shape is not None:
             height, width = known.image_shape[:2]
             options |= {"size": [width, height], "gray": len(known.image_shape) == 2}
-    new = datasets.load(name, data_dir=data_dir, **(options | {"path": str(path), "labelled": False}))
+    names = feature_names(known)
+    if name == "table" and names and "columns" in datasets.find("table").defaults():
+        options["columns"] = names
+    return name, options | {"labelled": False}
+
+
+def feature_names(known: Dataset) -> list[str]:
+    """The names of the columns that became features, where the file had names."""
+    return list(getattr(known, "feature_names", ()))
+
+
+def load_new(data: Data, known: Dataset, path: Path, data_dir: Path | None = None) -> Dataset:
+    """Load new points the way the known ones were loaded; columns with names are matched by name."""
+    if not path.exists():
+        raise DataError(f"{path}: no such folder or file of new points")
+    name, options = loading(data, known, _is_table(path))
+    if path.suffix.lower() in (".npy", ".npz"):
+        options.pop("columns", None)  # arrays have no names
+    new = datasets.load(name, data_dir=data_dir, **(options | {"path": str(path)}))
     if new.X.shape[1] != known.X.shape[1]:
         raise DataError(
             f"{path}: {new.X.shape[1]} features where {data.label} has {known.X.shape[1]}; "
@@ -75,55 +106,99 @@ def pick_arm(experiment: Experiment, data: Data, arm: str | None) -> str:
 
 
 def embed_new(
-    experiment: Experiment, data: Data, arm: str, path: Path, *, data_dir: Path | None = None
+    experiment: Experiment, data: Data, arm: str, path: Path | None, *, data_dir: Path | None = None
 ) -> Embedded:
-    """Fit an arm on all known samples and place the new ones.
+    """Fit an arm on all known samples (5000 of more, in proportion to the classes) and place the new ones, if any.
 
-    Grids are decided by cross-validation on the known samples. The confidence of a label is d₂ / (d₁ + d₂), with d₁
-    the distance to the nearest known point of that label and d₂ to the nearest of any other, in the coordinates:
-    ½ on the border, 1 on a known point, below ½ where the classifier disagrees with the nearest point.
+    Grids are decided by cross-validation on the known samples. The confidence of a label is its probability by
+    :meth:`OutOfSample.predict_proba`.
     """
     known = datasets.load(data.name, data_dir=data_dir, **data.options)
-    new = load_new(data, known, path, data_dir)
-    X, X_new = standardized(known.X, new.X) if known.standardize else (known.X, new.X)
+    new = None if path is None else load_new(data, known, path, data_dir)
+    seed = experiment.split_of(data).seed
+    taken = thinned(len(known), known.y, seed)
+    mean, scale = _standard(known)
+    X, X_new = (known.X[taken] - mean) / scale, ((known.X[:0] if new is None else new.X) - mean) / scale
+    y = None if known.y is None else known.y[taken]
+    parameters = {key: values[taken] for key, values in known.parameters.items()}
     facts = Facts(data.label, len(X), known.n_classes, X.shape[1])
     index, index_new = np.arange(len(X)), np.arange(len(X), len(X) + len(X_new))
-    seed = experiment.split_of(data).seed
-    points = Points(
-        X, known.y, X_new, None, {}, index, index_new, facts, seed, known.standardize, dict(known.parameters)
-    )
+    points = Points(X, y, X_new, None, {}, index, index_new, facts, seed, known.standardize, parameters)
     spec = experiment.arms[arm]
-    score = score_metric(experiment, spec, None)
-    request = Request(spec, Protocol(name="train_only"), experiment.cv, score)
+    request = Request(spec, Protocol(name="train_only"), experiment.cv, score_metric(experiment, spec, None))
     with threadpool_limits(1):
         chosen = choose(request, points).values
-        result = ArmRun(request, Workbench(points)).run(chosen, ())
-    assert result.placed is not None
-    coordinates = result.placed.new
-    columns: dict[str, Any] = {"name": list(new.names)}
-    labels = result.outcome.labels
-    if labels is not None and known.y is not None:
-        columns["label"] = np.array(known.class_names)[labels]
-        columns["confidence"] = confidence(result.placed.known, known.y, coordinates, labels)
-    columns |= {f"y{k + 1}": coordinates[:, k] for k in range(coordinates.shape[1])}
-    return Embedded(pd.DataFrame(columns), arm, dict(chosen), len(X))
+        model, labels = fit_arm(spec, points, chosen)
+        table = _table(model, labels, X_new, () if new is None else new.names, known.class_names)
+    loader, options = loading(data, known, as_table=False)
+    about = {
+        "arm": arm,
+        "loader": loader,
+        "options": {key: value for key, value in options.items() if key not in ("path", "columns")},
+        "features": feature_names(known),
+        "class_names": list(known.class_names),
+        "mean": mean.tolist() if known.standardize else None,
+        "scale": scale.tolist() if known.standardize else None,
+    }
+    return Embedded(table, arm, dict(chosen), len(X), len(known), model, about)
 
 
-def confidence(known: Array, y: NDArray, new: Array, labels: NDArray) -> Array:
-    """How much nearer a point is to its class than to any other: d₂ / (d₁ + d₂).
+def thinned(n: int, y: NDArray | None, seed: int, most: int | None = None) -> NDArray[np.intp]:
+    """Which of n known points are taken: all up to ``most`` (5000), else at random with a fair share of each class.
 
     Examples
     --------
-    >>> confidence(np.array([[0.0], [4.0]]), np.array([0, 1]), np.array([[1.0], [2.0]]), np.array([0, 0])).tolist()
-    [0.75, 0.5]
+    >>> y = np.repeat([0, 1], [6, 3])
+    >>> y[thinned(9, y, seed=0, most=3)].tolist()
+    [0, 0, 1]
     """
-    out = np.ones(len(new))
-    for label in np.unique(labels):
-        mine, others = labels == label, known[y != label]
-        if not len(others) or not (y == label).any():
-            continue
-        _, to_own = pairwise_distances_argmin_min(new[mine], known[y == label])
-        _, to_other = pairwise_distances_argmin_min(new[mine], others)
-        total = to_own + to_other
-        out[mine] = np.divide(to_other, total, out=np.full(len(total), 0.5), where=total > 0)
-    return out
+    most = MOST_KNOWN if most is None else most
+    if n <= most:
+        return np.arange(n)
+    order = np.random.default_rng(seed).permutation(n)
+    share = np.arange(n) / n
+    if y is not None:
+        for label in np.unique(y):
+            members = y[order] == label
+            share[members] = np.arange(members.sum()) / members.sum()
+    return np.sort(order[np.argsort(share, kind="stable")[:most]])
+
+
+def _standard(known: Dataset) -> tuple[Array, Array]:
+    """Mean and scale of the features, 0 and 1 where the data are to be left as they are."""
+    if not known.standardize:
+        return np.zeros(known.X.shape[1]), np.ones(known.X.shape[1])
+    deviation = known.X.std(axis=0)
+    return known.X.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
+
+
+def fit_arm(arm: Arm, points: Points, chosen: Mapping[str, Any]) -> tuple[OutOfSample, NDArray | None]:
+    """An arm with its grids decided as one estimator, and the labels of the new points."""
+    settled = Settled(arm, points.facts)
+    stages = {
+        stage: build(stage, Method(name=name, parameters=fill(settled.values[stage], chosen, stage)), points.seed)
+        for stage, name in settled.names.items()
+    }
+    classifier: Any = stages.get("classifier")
+    together = getattr(classifier, "transductive", False)
+    model = OutOfSample(stages["embedding"], stages.get("extender"), None if together else classifier)
+    model.fit(points.X, points.y, X_new=points.X_new if len(points.X_new) else None)
+    if classifier is None and not hasattr(model.extender_model_, "labels_"):
+        return model, None
+    if together and len(points.X_new):
+        return model, classifier.fit(model.embedding_, points.y, X_new=model.new_embedding_).transduction_
+    return model, getattr(model, "transduction_", None)
+
+
+def _table(
+    model: OutOfSample, labels: NDArray | None, X_new: Array, names: tuple[str, ...], class_names: tuple[str, ...]
+) -> pd.DataFrame:
+    """A row per new point."""
+    columns: dict[str, Any] = {"name": list(names)}
+    if labels is not None:
+        columns["label"] = np.array(class_names)[labels]
+        probability = model.predict_proba(X_new) if len(X_new) else np.empty((0, len(class_names)))
+        columns["confidence"] = probability[np.arange(len(X_new)), labels]
+    columns["novelty"] = model.novelty(X_new) if len(X_new) else np.empty(0)
+    Y = model.new_embedding_
+    return pd.DataFrame(columns | {f"y{k + 1}": Y[:, k] for k in range(Y.shape[1])})

@@ -12,7 +12,10 @@ from manifold_oos.cli import main
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Data
 from manifold_oos.datasets import available
-from manifold_oos.engine.embed import confidence
+from manifold_oos.datasets.base import Dataset
+from manifold_oos.engine import embed
+from manifold_oos.engine.embed import embed_new
+from manifold_oos.probabilities import Sharpness, class_distances, class_probabilities
 
 
 def moos(*arguments: str) -> int:
@@ -68,7 +71,8 @@ def test_new_writes_a_config_that_runs(images, capsys):
     experiment = load_config("my.yaml")
     assert experiment.datasets[0].options["size"] == [24, 18]
     extenders = {arm.extender.name for arm in experiment.arms.values() if arm.extender}
-    assert {"rbf", "lle", "nystrom", "sparse", "sosi"} <= extenders
+    assert extenders == {"normalized_rbf", "rbf", "lle", "sparse", "sosi"}
+    assert next(iter(experiment.arms)) == "normalized"
     assert moos("run", "my.yaml", "--set", "split.repetitions=2", "--workers", "1", "--quiet") == 0
     cells = pd.read_csv("results/my/table.csv")
     assert set(cells["arm"]) == set(experiment.arms) and (cells["splits"] == 2).all()
@@ -125,11 +129,14 @@ def test_new_for_a_table_without_labels(table, capsys):
 def test_embed_gives_every_new_image_coordinates_label_and_confidence(images, capsys):
     assert moos("new", "--data", "folder:known") == 0
     assert moos("embed", "my.yaml", "--new", "fresh", "--out", "coords.csv") == 0
-    assert "coords.csv: 6 new points by RBF (--arm for LLE" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "coords.csv: 6 new points by normalized (--arm for RBF" in out
     table = pd.read_csv("coords.csv")
     assert list(table["name"]) == [f"new{i}.png" for i in range(6)]
     assert list(table["label"]) == ["lying", "standing"] * 3
     assert table["confidence"].between(0.5, 1).all()
+    novel = int((table["novelty"] > 99).sum())
+    assert (f"{novel} of 6 are novel" if novel else "none of them is novel") in out
     assert [name for name in table if name.startswith("y")] == ["y1", "y2"]
     assert np.isfinite(table[["y1", "y2"]]).all().all()
 
@@ -148,7 +155,8 @@ def test_embed_of_known_points_finds_them(table):
     assert moos("embed", "t.yaml", "--new", "fresh.csv", "--out", "c.csv") == 0
     coordinates = pd.read_csv("c.csv")
     assert list(coordinates["label"]) == ["a", "a", "b", "b", "c", "c"]
-    assert coordinates["confidence"].min() > 0.9  # the rows are among the known ones, and RBF interpolates
+    assert coordinates["confidence"].min() > 0.9  # the rows are among the known ones, which keep their place
+    assert (coordinates["novelty"] == 0).all()
 
 
 def test_embed_decides_grids_on_the_known_points(table, capsys):
@@ -192,11 +200,122 @@ def test_embed_refuses_points_of_another_width(table, capsys):
     assert "3 features where table has 4" in capsys.readouterr().err
 
 
-def test_confidence_by_hand():
+def test_probabilities_by_hand():
     known, y = np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0]]), np.array([0, 1, 1])
     new = np.array([[2.0, 0.0], [5.0, 0.0], [10.0, 0.0], [9.0, 0.0]])
-    np.testing.assert_allclose(confidence(known, y, new, np.array([0, 0, 1, 0])), [0.8, 0.5, 1.0, 0.1])
-    assert (confidence(known, np.zeros(3, dtype=int), new, np.zeros(4, dtype=int)) == 1).all()
+    distances = class_distances(known, y, new)
+    np.testing.assert_array_equal(distances, [[2, 8], [5, 5], [10, 0], [9, 1]])
+    np.testing.assert_allclose(class_probabilities(distances, Sharpness())[:, 0], [0.8, 0.5, 0.0, 0.1])
+    np.testing.assert_allclose(class_probabilities(distances, Sharpness(2.0, 0.1))[0, 0], 0.9 * 64 / 68 + 0.05)
+
+
+def test_confidence_is_the_probability_of_the_model(table):
+    moos("new", "--data", "table:known.csv", "--label", "species", "--out", "t.yaml")
+    experiment = load_config("t.yaml")
+    pd.DataFrame(np.random.default_rng(3).normal(size=(20, 4)) + 2, columns=list("pqrs")).to_csv(
+        "far.csv", index=False
+    )
+    result = embed_new(experiment, experiment.datasets[0], "normalized", Path("far.csv"))
+    known = pd.read_csv("known.csv")[list("pqrs")].to_numpy()
+    points = (pd.read_csv("far.csv").to_numpy() - known.mean(axis=0)) / known.std(axis=0)
+    np.testing.assert_allclose(result.table["confidence"], result.model.predict_proba(points).max(axis=1))
+    np.testing.assert_allclose(result.table["novelty"], result.model.novelty(points))
+    assert result.table["confidence"].nunique() > 5
+
+
+def test_embed_with_a_transductive_classifier(table):
+    config = """
+dataset: {name: table, path: known.csv, label_column: species, normalize: standard}
+embedding: {name: suplap, n_components: 2}
+extender: lle
+classifier: gaussian_fields
+"""
+    Path("g.yaml").write_text(config)
+    assert moos("embed", "g.yaml", "--new", "fresh.csv", "--out", "c.csv") == 0
+    assert list(pd.read_csv("c.csv")["label"]) == ["a", "a", "b", "b", "c", "c"]
+
+
+@pytest.mark.skipif(
+    "feature_names" not in Dataset.__dataclass_fields__,
+    reason="data sets do not have the names of their columns yet",
+)
+def test_columns_are_matched_by_name(table, capsys):
+    moos("new", "--data", "table:known.csv", "--label", "species", "--out", "t.yaml")
+    fresh = pd.read_csv("fresh.csv")
+    fresh[fresh.columns[::-1]].to_csv("reversed.csv", index=False)
+    for name in ("fresh", "reversed"):
+        assert moos("embed", "t.yaml", "--new", f"{name}.csv", "--out", f"{name}_c.csv") == 0
+    pd.testing.assert_frame_equal(pd.read_csv("fresh_c.csv"), pd.read_csv("reversed_c.csv"))
+    fresh.rename(columns={"p": "other"}).to_csv("wrong.csv", index=False)
+    assert moos("embed", "t.yaml", "--new", "wrong.csv", "--out", "c.csv") == 2
+    assert "p" in capsys.readouterr().err
+
+
+def test_of_very_many_known_points_some_are_taken(table, capsys, monkeypatch):
+    monkeypatch.setattr(embed, "MOST_KNOWN", 18)
+    moos("new", "--data", "table:known.csv", "--label", "species", "--out", "t.yaml")
+    assert moos("embed", "t.yaml", "--new", "fresh.csv", "--out", "c.csv") == 0
+    assert "18 of 36 (in proportion to the classes) known" in capsys.readouterr().out
+    assert list(pd.read_csv("c.csv")["label"]) == ["a", "a", "b", "b", "c", "c"]
+    counts = np.bincount(np.repeat([0, 1], [60, 30])[embed.thinned(90, np.repeat([0, 1], [60, 30]), 0)])
+    assert counts.tolist() == [12, 6]
+
+
+def write_classes(counts, features=4):
+    """A table with so many rows of each class."""
+    rng = np.random.default_rng(5)
+    y = np.repeat(np.arange(len(counts)), counts)
+    X = rng.normal(size=(len(y), features)) + 4 * rng.normal(size=(len(counts), features))[y]
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(features)])
+    frame.assign(label=[f"c{i}" for i in y]).to_csv("many.csv", index=False)
+
+
+def new_config(capsys, *arguments):
+    assert moos("new", "--data", "table:many.csv", "--label", "label", "--out", "many.yaml", *arguments) == 0
+    return load_config("many.yaml"), Path("many.yaml").read_text(), capsys.readouterr().out
+
+
+def test_as_many_dimensions_as_classes_less_one(table, capsys):
+    write_classes([6] * 50)
+    experiment, _, _ = new_config(capsys)
+    assert experiment.arms["normalized"].embedding.parameters["n_components"] == 49
+    assert all(arm.extender.name != "nystrom" for arm in experiment.arms.values() if arm.extender)
+    assert "grid" in str(experiment.arms["RBF"].extender.parameters["sigma"])
+
+
+def test_many_rows_get_a_cap_and_a_cost(table, capsys):
+    write_classes([9000, 9000], features=3)
+    experiment, text, _ = new_config(capsys)
+    assert experiment.split.train_per_class == [250, 500] and experiment.split.n_test == 1000
+    assert "At most 1000 are known and 1000 new" in text and "minutes on one core" in text
+
+
+def test_a_slow_arm_is_left_as_a_comment(table, capsys):
+    write_classes([60] * 40)
+    experiment, text, _ = new_config(capsys)
+    assert "SOSI" not in experiment.arms and "  # SOSI: {embedding: *known" in text
+    assert "Left out, some" in text
+
+
+def test_classes_of_one_or_two_samples_are_left_out(table, capsys):
+    write_classes([8, 1, 8, 2])
+    experiment, _, out = new_config(capsys)
+    assert "left out are 2 classes with fewer than 3 samples: c1, c3" in out
+    assert experiment.datasets[0].options["classes"] == ["c0", "c2"]
+    assert moos("run", "many.yaml", "--set", "split.repetitions=1", "--workers", "1", "--quiet") == 0
+
+
+def test_too_few_samples_altogether_are_refused(table, capsys):
+    write_classes([8, 1, 2])
+    assert moos("new", "--data", "table:many.csv", "--label", "label", "--out", "many.yaml") == 2
+    assert "2 of 3 classes have fewer than 3 samples (c1, c2)" in capsys.readouterr().err
+    assert not Path("many.yaml").exists()
+
+
+def test_embed_without_a_place_for_the_answer_reads_nothing(table, capsys):
+    for arguments in ([], ["--new", "fresh.csv"], ["--save", "m", "--out", "c.csv"]):
+        assert moos("embed", "no_such_config.yaml", *arguments) == 2
+        assert "give --" in capsys.readouterr().err
 
 
 def test_no_option_of_a_data_set_has_the_name_of_a_key_that_configs_use_otherwise():

@@ -1,0 +1,55 @@
+"""``moos transform``: any number of points through a model that ``moos embed --save`` wrote."""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--in", "source", required=True, type=click.Path(path_type=Path), help="Folder, .npy or .csv of points."
+)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help=".npy or .csv file to write.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def transform(model: Path, source: Path, out: Path, quiet: bool) -> None:
+    """Place new points with a saved model, however many; stopped, it goes on where it was.
+
+    \b
+    moos embed my.yaml --save my.model
+    moos transform my.model --in new.npy --out coordinates.npy
+    moos transform my.model --in new_images --out coordinates.csv
+
+    A .csv has label, confidence and novelty beside the coordinates.
+    """
+    from threadpoolctl import threadpool_limits
+
+    from manifold_oos.streaming import place_file
+
+    with threadpool_limits(1):
+        result = place_file(model, source, out, (lambda done, total: None) if quiet else _Lines())
+    resumed = f", {result.resumed:,} of them from an earlier start" if result.resumed else ""
+    click.echo(
+        f"{out}: {result.rows:,} points{resumed}, {result.novel:,} of them novel"
+        f" ({result.novel / result.rows:.1%}), {result.seconds:.1f} s"
+    )
+
+
+class _Lines:
+    """Says how far it is: every second on a terminal, every ten elsewhere."""
+
+    def __init__(self) -> None:
+        self.every = 1.0 if sys.stderr.isatty() else 10.0
+        self.begun = self.said = time.monotonic()
+        self.first: int | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if self.first is None:
+            self.first, self.begun = done, now
+        elif now - self.said >= self.every and done < total:
+            self.said = now
+            left = (total - done) * (now - self.begun) / max(done - self.first, 1)
+            click.echo(f"{done:,} of {total:,} points, {left:.0f} s left", err=True)

@@ -1,0 +1,304 @@
+"""Places any number of points with a saved model: in blocks, in flat memory, and again from where it stopped."""
+
+import csv
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+from manifold_oos.atomic import write_text
+from manifold_oos.datasets import images
+from manifold_oos.datasets.folder import SUFFIXES
+from manifold_oos.datasets.preprocess import COMMON, checked, features
+from manifold_oos.datasets.sources import natural_key
+from manifold_oos.errors import DataError
+from manifold_oos.novelty import NOVEL
+from manifold_oos.pipeline import OutOfSample, load_model
+
+Array = NDArray[np.floating]
+#: Rows of a block.
+BLOCK = 2048
+Block = tuple[Sequence[str], Array]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What was done: how many points there are, how many of them novel, how many came from an earlier start."""
+
+    rows: int
+    novel: int
+    resumed: int
+    seconds: float
+
+
+def place_file(
+    model_file: Path, source: Path, out: Path, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Placement:
+    """Place the points of a file or folder and write their coordinates.
+
+    Parameters
+    ----------
+    model_file : Path
+        A saved model.
+    source : Path
+        An NPY file (read through a memory map), a CSV file, or a folder of images.
+    out : Path
+        An NPY file of coordinates, or a CSV file with name, label, confidence, novelty and coordinates. It has its
+        name when it is whole; until then, ``.NAME.part`` and ``.NAME.part.json`` keep what is done, and the same
+        call goes on from there.
+    progress : callable
+        Given the rows that are done and all of them, after each block.
+
+    Returns
+    -------
+    Placement
+        What was done.
+    """
+    if out.suffix.lower() not in (".npy", ".csv"):
+        raise DataError(f"{out}: write coordinates to a .npy or a .csv file")
+    if not source.exists():
+        raise DataError(f"{source}: no such folder or file of new points")
+    started = time.monotonic()
+    model = load_model(model_file)
+    rows = _source(source, model)
+    part = out.with_name(f".{out.name}.part")
+    note = out.with_name(f".{out.name}.part.json")
+    key = [_stamp(model_file), rows.identity(), out.suffix.lower()]
+    state = _resumed(part, note, key)
+    first = state["rows"]
+    writer = (_NpyOut if out.suffix.lower() == ".npy" else _CsvOut)(part, model, len(rows), state)
+    for names, X in rows.blocks(state["rows"]):
+        novelty = model.novelty(X)
+        writer.write(names, X, novelty)
+        state["rows"] += len(X)
+        state["novel"] += int((novelty > NOVEL).sum())
+        state["bytes"] = writer.flush()
+        write_text(note, json.dumps({"key": key, **state}))
+        progress(state["rows"], len(rows))
+    if state["rows"] != len(rows):
+        raise DataError(f"{source}: {len(rows)} rows at first, {state['rows']} in the end; did it change?")
+    writer.close()
+    part.replace(out)
+    note.unlink(missing_ok=True)
+    return Placement(len(rows), state["novel"], first, time.monotonic() - started)
+
+
+def _stamp(path: Path) -> list[Any]:
+    status = path.stat()
+    return [str(path.resolve()), status.st_size, status.st_mtime_ns]
+
+
+def _resumed(part: Path, note: Path, key: list[Any]) -> dict[str, int]:
+    """How far an earlier start came, if it was the same work."""
+    nothing = {"rows": 0, "novel": 0, "bytes": 0}
+    try:
+        told = json.loads(note.read_text(encoding="utf-8"))
+        same = told.pop("key") == key and part.is_file()
+        return {name: int(told[name]) for name in nothing} if same else nothing
+    except (OSError, ValueError, KeyError, TypeError):
+        return nothing
+
+
+class _NpyOut:
+    """Coordinates through a memory map."""
+
+    def __init__(self, part: Path, model: OutOfSample, n: int, state: dict[str, int]) -> None:
+        self.model, self.at = model, state["rows"]
+        shape = (n, model.embedding_.shape[1])
+        part.parent.mkdir(parents=True, exist_ok=True)
+        mode = "r+" if self.at else "w+"
+        self.map = open_memmap(part, mode=mode, dtype=np.float64, shape=None if self.at else shape)
+
+    def write(self, names: Sequence[str], X: Array, novelty: Array) -> None:
+        self.map[self.at : self.at + len(X)] = self.model.transform(X)
+        self.at += len(X)
+
+    def flush(self) -> int:
+        self.map.flush()
+        return 0
+
+    def close(self) -> None:
+        del self.map
+
+
+class _CsvOut:
+    """Lines of text; what an interrupted block left behind the last whole one is cut off."""
+
+    def __init__(self, part: Path, model: OutOfSample, n: int, state: dict[str, int]) -> None:
+        self.model = model
+        part.parent.mkdir(parents=True, exist_ok=True)
+        self.stream = part.open("r+b" if state["rows"] else "w+b")
+        self.stream.truncate(state["bytes"])
+        self.stream.seek(state["bytes"])
+        self.labelled = model.classifier_model_ is not None
+        d = model.embedding_.shape[1]
+        if not state["rows"]:
+            labels = ["label", "confidence"] if self.labelled else []
+            self._lines([["name", *labels, "novelty", *(f"y{k + 1}" for k in range(d))]])
+
+    def write(self, names: Sequence[str], X: Array, novelty: Array) -> None:
+        columns: list[Sequence[Any]] = [names]
+        Z = self.model.transform(X)
+        if self.labelled:
+            labels, probability = self.model.classifier_model_.predict(Z), self.model._probabilities(Z)
+            codes = np.searchsorted(self.model.classes_, labels)
+            class_names = self.model.about_.get("class_names")
+            columns.append([class_names[c] for c in codes] if class_names else labels.tolist())
+            columns.append(probability[np.arange(len(X)), codes].tolist())
+        columns += [novelty.tolist(), *Z.T.tolist()]
+        self._lines(zip(*columns, strict=True))
+
+    def _lines(self, rows: Any) -> None:
+        text = _Text()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        self.stream.write("".join(text.parts).encode())
+
+    def flush(self) -> int:
+        self.stream.flush()
+        return self.stream.tell()
+
+    def close(self) -> None:
+        self.stream.close()
+
+
+class _Text:
+    """What csv.writer writes to."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def write(self, text: str) -> None:
+        self.parts.append(text)
+
+
+class _Rows:
+    """Points in blocks, made as those that the model was fitted on."""
+
+    def __init__(self, path: Path, model: OutOfSample) -> None:
+        self.path, self.model, self.about = path, model, model.about_
+        options = self.about.get("options", {})
+        self.step = checked("model", {**COMMON, **{key: options[key] for key in COMMON if key in options}})
+
+    def identity(self) -> list[Any]:
+        return _stamp(self.path)
+
+    def points(self, values: NDArray, start: int) -> Array:
+        """Features of raw rows or images."""
+        X = features(values, self.step)
+        if X.shape[1] != self.model.n_features_in_:
+            raise DataError(f"{self.path}: {X.shape[1]} features where the model has {self.model.n_features_in_}")
+        if not np.isfinite(X).all():
+            row = start + int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+            raise DataError(f"{self.path}, row {row} (from 0): a value is not a finite number")
+        if self.about.get("mean") is not None:
+            X = (X - np.array(self.about["mean"])) / np.array(self.about["scale"])
+        return X
+
+
+class _NpyRows(_Rows):
+    def __init__(self, path: Path, model: OutOfSample) -> None:
+        super().__init__(path, model)
+        try:
+            self.values = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            raise DataError(f"{path}: not a readable NPY array ({error})") from error
+        if self.values.ndim != 2 or self.values.dtype.kind not in "biuf":
+            raise DataError(f"{path}: has {self.values.dtype} of shape {self.values.shape}, not rows of numbers")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def blocks(self, start: int) -> Iterator[Block]:
+        for at in range(start, len(self.values), BLOCK):
+            X = self.points(np.array(self.values[at : at + BLOCK]), at)
+            yield [str(i) for i in range(at, at + len(X))], X
+
+
+class _CsvRows(_Rows):
+    """A CSV file; with names known from the fit, columns are found by name and others passed over."""
+
+    def __init__(self, path: Path, model: OutOfSample) -> None:
+        super().__init__(path, model)
+        self.features = list(self.about.get("features", ()))
+        first = next(self._cells(), None)
+        if first is None:
+            raise DataError(f"{path}: no rows in it")
+        self.header = [cell.strip() for cell in first] if self.features or not any(map(_is_number, first)) else None
+        missing = [name for name in self.features if name not in (self.header or ())]
+        if missing:
+            raise DataError(f"{path}: no column {', '.join(missing)} in its first line, which the model needs")
+        header = self.header or []
+        self.columns = [header.index(name) for name in self.features] or list(range(len(first)))
+        self.count = sum(1 for _ in self._cells()) - (self.header is not None)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def _cells(self) -> Iterator[list[str]]:
+        try:
+            with self.path.open(encoding="utf-8-sig", newline="") as stream:
+                start = stream.readline(1 << 20)
+                stream.seek(0)
+                yield from (cells for cells in csv.reader(stream, delimiter=max(",;\t", key=start.count)) if cells)
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise DataError(f"{self.path}: cannot be read as CSV ({error})") from error
+
+    def blocks(self, start: int) -> Iterator[Block]:
+        rows = islice(self._cells(), start + (self.header is not None), None)
+        at = start
+        while chunk := list(islice(rows, BLOCK)):
+            try:
+                values = np.array([[float(cells[column]) for column in self.columns] for cells in chunk])
+            except (ValueError, IndexError) as error:
+                raise DataError(f"{self.path}, rows {at} to {at + len(chunk)} (from 0): {error}") from error
+            yield [str(i) for i in range(at, at + len(chunk))], self.points(values, at)
+            at += len(chunk)
+
+
+class _FolderRows(_Rows):
+    def __init__(self, path: Path, model: OutOfSample) -> None:
+        super().__init__(path, model)
+        found = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
+        names = [file.relative_to(path).as_posix() for file in found if not file.name.startswith(".")]
+        self.names = sorted(names, key=natural_key)
+        if not self.names:
+            raise DataError(f"{path}: no images in it (read are {', '.join(sorted(SUFFIXES))})")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def identity(self) -> list[Any]:
+        return [str(self.path.resolve()), self.names]
+
+    def blocks(self, start: int) -> Iterator[Block]:
+        for at in range(start, len(self.names), BLOCK):
+            names = self.names[at : at + BLOCK]
+            yield names, np.vstack([self._picture(name, at + i) for i, name in enumerate(names)])
+
+    def _picture(self, name: str, row: int) -> Array:
+        file = self.path / name
+        return self.points(images.decode(file.read_bytes(), str(file))[None], row)
+
+
+def _source(path: Path, model: OutOfSample) -> Any:
+    if path.is_dir():
+        return _FolderRows(path, model)
+    kinds = {".npy": _NpyRows, ".csv": _CsvRows, ".tsv": _CsvRows, ".txt": _CsvRows}
+    if path.suffix.lower() not in kinds:
+        raise DataError(f"{path}: points are read from a folder of images, a .npy or a .csv file")
+    return kinds[path.suffix.lower()](path, model)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return not math.isnan(float(cell)) or cell.strip().lower() == "nan"
+    except ValueError:
+        return False

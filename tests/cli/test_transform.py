@@ -1,0 +1,181 @@
+"""``moos transform``: the answers of ``moos embed`` in blocks, resumed after a stop, in flat memory."""
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from manifold_oos import OutOfSample, load_model, streaming
+from manifold_oos.cli import main
+from manifold_oos.streaming import place_file
+
+
+def moos(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch) -> pd.DataFrame:
+    """A saved model of standardised features, and new points beside it."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], 12)
+    X = 7 * rng.normal(size=(36, 4)) + 40 * np.eye(4)[y] + 100
+    pd.DataFrame(X, columns=list("pqrs")).assign(kind=np.array(["a", "b", "c"])[y]).to_csv("known.csv", index=False)
+    fresh = pd.DataFrame(X + rng.normal(size=X.shape), columns=list("pqrs"))
+    fresh.iloc[5] *= 10
+    fresh.to_csv("fresh.csv", index=False)
+    np.save("fresh.npy", fresh.to_numpy())
+    assert moos("new", "--data", "table:known.csv", "--label", "kind", "--out", "t.yaml") == 0
+    arguments = ("--new", "fresh.csv", "--out", "embedded.csv", "--save", "t.model")
+    assert moos("embed", "t.yaml", *arguments) == 0
+    return pd.read_csv("embedded.csv")
+
+
+def test_the_same_answers_as_embed(table, capsys):
+    assert moos("transform", "t.model", "--in", "fresh.csv", "--out", "a.csv") == 0
+    out = capsys.readouterr().out
+    assert f"36 points, {(table['novelty'] > 99).sum()} of them novel" in out
+    placed = pd.read_csv("a.csv").assign(name=table["name"])
+    pd.testing.assert_frame_equal(placed, table, rtol=1e-6)
+    assert table["novelty"].idxmax() == 5
+    assert moos("transform", "t.model", "--in", "fresh.npy", "--out", "a.npy") == 0
+    np.testing.assert_allclose(np.load("a.npy"), table.filter(regex="^y").to_numpy(), rtol=1e-6)
+    assert not list(Path().glob(".a.*"))
+
+
+def test_blocks_do_not_change_the_answer(table, monkeypatch):
+    place_file(Path("t.model"), Path("fresh.npy"), Path("whole.npy"))
+    monkeypatch.setattr(streaming, "BLOCK", 7)
+    for name in ("fresh.npy", "fresh.csv"):
+        place_file(Path("t.model"), Path(name), Path("blocks.npy"))
+        np.testing.assert_allclose(np.load("blocks.npy"), np.load("whole.npy"), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("source", "out"), [("fresh.npy", "r.npy"), ("fresh.csv", "r.csv"), ("fresh.npy", "r.csv")]
+)
+def test_a_stopped_run_goes_on_where_it_was(table, monkeypatch, capsys, source, out):
+    monkeypatch.setattr(streaming, "BLOCK", 10)
+    place_file(Path("t.model"), Path(source), Path("straight" + out))
+    seen = []
+
+    def stop(done, total):
+        seen.append(done)
+        if done == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        place_file(Path("t.model"), Path(source), Path(out), stop)
+    assert not Path(out).exists() and json.loads(Path(f".{out}.part.json").read_text())["rows"] == 20
+    with Path(f".{out}.part").open("ab") as stream:
+        if out.endswith("csv"):
+            stream.write(b"half a li")
+    result = place_file(Path("t.model"), Path(source), Path(out), lambda done, total: seen.append(done))
+    assert result.resumed == 20 and seen == [10, 20, 30, 36]
+    assert Path(out).read_bytes() == Path("straight" + out).read_bytes()
+    assert result.novel == (table["novelty"] > 99).sum()
+
+
+def test_another_model_or_other_points_start_anew(table, monkeypatch):
+    monkeypatch.setattr(streaming, "BLOCK", 10)
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        place_file(Path("t.model"), Path("fresh.npy"), Path("r.npy"), stop)
+    np.save("fresh.npy", np.load("fresh.npy")[::-1] + 1)
+    assert place_file(Path("t.model"), Path("fresh.npy"), Path("r.npy")).resumed == 0
+
+
+def test_images(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MOOS_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    for kind in (0, 1):
+        Path("known", str(kind)).mkdir(parents=True)
+        Path("fresh", str(kind)).mkdir(parents=True)
+        for i in range(8):
+            pixels = rng.integers(0, 80, size=(40, 50)).astype(np.uint8)
+            pixels[:, 25 * kind : 25 * kind + 25] += 100
+            folder = "known" if i < 6 else "fresh"
+            Image.fromarray(pixels).save(Path(folder, str(kind), f"{i}.png"))
+    assert moos("new", "--data", "folder:known") == 0
+    assert moos("embed", "my.yaml", "--new", "fresh", "--out", "e.csv", "--save", "m") == 0
+    assert "m: normalized" in capsys.readouterr().out
+    assert moos("transform", "m", "--in", "fresh", "--out", "t.csv", "--quiet") == 0
+    pd.testing.assert_frame_equal(pd.read_csv("t.csv"), pd.read_csv("e.csv"), rtol=1e-6)
+
+
+def test_save_without_new_points(table, capsys):
+    assert moos("embed", "t.yaml", "--save", "again.model") == 0
+    assert "Next: moos transform again.model" in capsys.readouterr().out
+    X = np.load("fresh.npy")
+    known = pd.read_csv("known.csv")[list("pqrs")].to_numpy()
+    points = (X - known.mean(axis=0)) / known.std(axis=0)
+    np.testing.assert_array_equal(*(load_model(name).transform(points) for name in ("t.model", "again.model")))
+
+
+def test_a_model_saved_in_python_takes_rows_as_they_are(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    model = OutOfSample(X[:, :2], "lle").fit(X)
+    model.save(tmp_path / "m")
+    np.save(tmp_path / "new.npy", rng.normal(size=(30, 5)).astype(np.float32))
+    place_file(tmp_path / "m", tmp_path / "new.npy", tmp_path / "o.npy")
+    expected = model.transform(np.load(tmp_path / "new.npy").astype(float))
+    np.testing.assert_allclose(np.load(tmp_path / "o.npy"), expected)
+
+
+def test_memory_does_not_grow_with_the_points(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 20))
+    OutOfSample(X[:, :2], "lle").fit(X).save(tmp_path / "m")
+
+    def peak(n: int) -> int:
+        np.save(tmp_path / f"{n}.npy", rng.normal(size=(n, 20)))
+        tracemalloc.start()
+        place_file(tmp_path / "m", tmp_path / f"{n}.npy", tmp_path / f"out{n}.npy")
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    small, large = peak(4000), peak(40000)
+    assert large < 1.3 * small, "memory grows with the number of points"
+
+
+@pytest.mark.parametrize(
+    ("source", "out", "message"),
+    [
+        ("nowhere.npy", "o.npy", "no such folder or file"),
+        ("fresh.npy", "o.txt", "to a .npy or a .csv file"),
+        ("t.yaml", "o.npy", "points are read from"),
+        ("narrow.npy", "o.npy", "3 features where the model has 4"),
+        ("holes.npy", "o.npy", "row 2 (from 0): a value is not a finite number"),
+        ("text.csv", "o.npy", "rows 0 to 1 (from 0)"),
+        ("flat.npy", "o.npy", "not rows of numbers"),
+    ],
+)
+def test_wrong_input_is_one_line(table, capsys, source, out, message):
+    X = np.load("fresh.npy")
+    np.save("narrow.npy", X[:, :3])
+    X[2, 1] = np.nan
+    np.save("holes.npy", X)
+    np.save("flat.npy", X[0])
+    Path("text.csv").write_text("p,q,r,s\n1,2,x,4\n")
+    capsys.readouterr()
+    assert moos("transform", "t.model", "--in", source, "--out", out) == 2
+    err = capsys.readouterr().err.strip()
+    assert message in err and "\n" not in err and not Path(out).exists()
+
+
+def test_what_is_no_model_is_one_line(table, capsys):
+    assert moos("transform", "fresh.npy", "--in", "fresh.npy", "--out", "o.npy") == 2
+    assert "not a model" in capsys.readouterr().err
