@@ -24,6 +24,7 @@ IMAGES = Path(__file__).parents[1] / "images"
 ANIMALS = ["duck", "pig", "dog"]
 #: The usual extender of an embedding that has no map of its own.
 EXTENDERS = {
+    "diffusion_maps": "geometric_harmonics",
     "isomap": "landmark",
     "laplacian_eigenmaps": "nystrom",
     "lle": "nystrom",
@@ -33,6 +34,7 @@ EXTENDERS = {
 #: Extenders that are shown on a surface, with their embedding; the others are shown on images of three classes.
 ON_A_SURFACE = {
     "cp": {"name": "ltsa", "n_neighbors": 12},
+    "geometric_harmonics": {"name": "diffusion_maps", "n_neighbors": 12},
     "gom": {"name": "ltsa", "n_neighbors": 12},
     "landmark": {"name": "isomap", "n_neighbors": 12},
     "lle": {"name": "ltsa", "n_neighbors": 12},
