@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from manifold_oos.placement import MOST_ALONE, PLACEMENT, evenly, shift
+
 Array = NDArray[np.floating]
 #: Parameters of a data set that are angles in degrees: judged by their cosine and sine.
 ANGLES = frozenset({"angle", "azimuth", "elevation"})
@@ -25,9 +27,10 @@ class Metric:
         One line.
     better : {"lower", "higher"}
         Which way is good.
-    needs : {"labels", "batch", "parameters", "known", "scalar", "time"}
+    needs : {"labels", "batch", "parameters", "known", "scalar", "time", "inputs", "alone"}
         What it is computed from: predicted labels, a batch embedding, true parameters of the new or of the known
-        points, a scalar that the method reports, or the clock.
+        points, a scalar that the method reports, the clock, points with their coordinates, or new points that were
+        placed one by one.
     per_step : bool
         Whether it is also computed for each iteration of a method that reports them.
     """
@@ -35,7 +38,7 @@ class Metric:
     name: str
     description: str
     better: Literal["lower", "higher"]
-    needs: Literal["labels", "batch", "parameters", "known", "scalar", "time"]
+    needs: Literal["labels", "batch", "parameters", "known", "scalar", "time", "inputs", "alone"]
     compute: Callable[["Outcome"], float] | None = field(default=None, repr=False)
     per_step: bool = False
 
@@ -60,6 +63,10 @@ class Outcome:
         Coordinates of the known points.
     known_parameters : mapping of str to ndarray of shape (n_known,)
         Their true parameters.
+    X_known, X_new : ndarray of shape (n_known, D), (n_new, D), optional
+        The points themselves.
+    alone : ndarray of shape (n, d), optional
+        Coordinates of ``evenly(n_new, MOST_ALONE)`` new points, each placed without the others.
     """
 
     truth: NDArray | None = None
@@ -70,6 +77,9 @@ class Outcome:
     scalars: Mapping[str, float] = field(default_factory=dict)
     known: Array | None = None
     known_parameters: Mapping[str, Array] = field(default_factory=dict)
+    X_known: Array | None = None
+    X_new: Array | None = None
+    alone: Array | None = None
 
 
 def misclassification_rate(truth: ArrayLike, labels: ArrayLike) -> float:
@@ -311,6 +321,21 @@ def _together(outcome: Outcome) -> float:
     return parameter_r2(Y, both, "similarity", False)
 
 
+def _placed(measure: Callable[[Array, Array, Array, Array], float]) -> Callable[[Outcome], float]:
+    def compute(outcome: Outcome) -> float:
+        assert outcome.X_known is not None and outcome.X_new is not None
+        assert outcome.known is not None and outcome.coordinates is not None
+        return measure(outcome.X_known, outcome.X_new, outcome.known, outcome.coordinates)
+
+    return compute
+
+
+def _shift(outcome: Outcome) -> float:
+    assert outcome.alone is not None and outcome.coordinates is not None and outcome.known is not None
+    rows = evenly(len(outcome.coordinates), MOST_ALONE)
+    return shift(outcome.alone, outcome.coordinates[rows], outcome.known)
+
+
 def _list() -> list[Metric]:
     def error(align: Literal["none", "procrustes"]) -> Callable[[Array, Array], float]:
         return lambda Y, batch: embedding_error(Y, batch, align)
@@ -403,6 +428,14 @@ def _list() -> list[Metric]:
         Metric("fit_seconds", "time to fit embedding, extender and classifier", "lower", "time"),
         Metric("milliseconds_per_sample", "time to give one new point coordinates, or a label", "lower", "time"),
         Metric("select_seconds", "time to choose parameters on the training set", "lower", "time"),
+        *(Metric(name, text, "higher", "inputs", _placed(measure)) for name, (text, measure) in PLACEMENT.items()),
+        Metric(
+            "shift",
+            f"how far {MOST_ALONE} new points move between being placed alone and together, over the spread",
+            "lower",
+            "alone",
+            _shift,
+        ),
     ]
 
 

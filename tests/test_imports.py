@@ -14,6 +14,7 @@ ROWS = [
     ["contracts", "pipeline"],
     ["docstrings"],
     ["classifiers", "extenders", "embeddings", "datasets", "metrics"],
+    ["placement"],
     ["numerics"],
     ["registry"],
     ["atomic", "errors", "resources", "steps"],

@@ -154,7 +154,7 @@ def score_metric(experiment: Experiment, arm: Arm, protocol: Protocol | None) ->
         if own not in METRICS:
             raise ConfigError(f"cv.metric: no metric {own} (moos list metrics)")
         return own
-    possible = {"batch", "parameters"} if arm.embedding else set()
+    possible = {"batch", "parameters", "inputs"} if arm.embedding else set()
     possible |= {"labels"} if arm.classifier or arm.extender else set()
     return next((name for name in experiment.metrics if METRICS[name].needs in possible), "misclassification_rate")
 
