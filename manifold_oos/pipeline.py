@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifold_oos.embeddings.base import JointEmbedding
+from manifold_oos.embeddings.precomputed import Precomputed
 from manifold_oos.extenders.base import UNLABELLED
 from manifold_oos.registry import build
 
@@ -27,9 +28,10 @@ class OutOfSample(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    embedding : str, mapping or Embedding, default="suplap"
+    embedding : str, mapping, Embedding or array-like of shape (n_samples, d), default="suplap"
         A name of ``moos list embeddings``, ``{"name": "suplap", "n_components": 20}``, or an instance, whose
-        parameters can be searched as ``embedding__n_components``.
+        parameters can be searched as ``embedding__n_components``. An array has coordinates that were computed
+        elsewhere, a row for each row of the X that ``fit`` is given.
     extender : str, mapping, Extender or None, default="rbf"
         The same for extenders; None for a joint embedding, which maps new points itself.
     classifier : str, mapping, classifier or None, default=None
@@ -56,7 +58,7 @@ class OutOfSample(ClassifierMixin, TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "embedding": [str, dict, HasMethods("fit")],
+        "embedding": [str, dict, "array-like", HasMethods("fit")],
         "extender": [None, str, dict, HasMethods(["fit", "transform"])],
         "classifier": [None, str, dict, HasMethods(["fit", "predict"])],
     }
@@ -90,7 +92,7 @@ class OutOfSample(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         X, y, new = self._split(X, y, X_new)
-        embedding = self.embedding_model_ = build("embeddings", self.embedding).fit(X, y)
+        embedding = self.embedding_model_ = self._embed(X, y)
         self.embedding_: Array = embedding.embedding_
         if self.extender is None:
             if not isinstance(embedding, JointEmbedding) and not hasattr(embedding, "transform"):
@@ -116,6 +118,13 @@ class OutOfSample(ClassifierMixin, TransformerMixin, BaseEstimator):
             self.transduction_ = self.classifier_model_.predict(self.new_embedding_) if len(new) else empty
         return self
 
+    def _embed(self, X: Array, y: NDArray | None) -> Any:
+        if isinstance(self.embedding, str | Mapping) or hasattr(self.embedding, "fit"):
+            return build("embeddings", self.embedding).fit(X, y)
+        if len(np.asarray(self.embedding)) != len(self._labelled):
+            raise ValueError(f"{len(np.asarray(self.embedding))} coordinates for {len(self._labelled)} points")
+        return Precomputed(self.embedding).fit(X, y, index=np.flatnonzero(self._labelled))
+
     def _split(
         self, X: ArrayLike, y: ArrayLike | None, X_new: ArrayLike | None
     ) -> tuple[Array, NDArray | None, Array]:
@@ -128,8 +137,10 @@ class OutOfSample(ClassifierMixin, TransformerMixin, BaseEstimator):
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(y)
         new = [] if X_new is None else [validate_data(self, X_new, dtype=np.float64, reset=False)]
+        self._labelled = np.ones(len(X), dtype=bool)
         if y is not None:
             unlabelled = y == UNLABELLED if y.dtype.kind in "if" else np.zeros(len(y), dtype=bool)
+            self._labelled = ~unlabelled
             if unlabelled.any():
                 new.insert(0, X[unlabelled])
                 X, y = X[~unlabelled], y[~unlabelled]

@@ -115,7 +115,9 @@ class Workbench:
     def embed(self, embedding: Method) -> Fit:
         """Fit an embedding on the known points."""
         points, key = self.points, ("embed", method_key("embedding", embedding))
-        return self.once(key, lambda: fitted(build("embedding", embedding, points.seed), points.X, points.y))
+        return self.once(
+            key, lambda: fitted(build("embedding", embedding, points.seed), points.X, points.y, points.known)
+        )
 
     def batch(self, embedding: Method) -> tuple[Array, Array]:
         """Coordinates of known and new points from one embedding of all points."""
@@ -129,7 +131,8 @@ class Workbench:
     def _batch(self, embedding: Method) -> Array:
         points = self.points
         y = None if points.y is None or points.y_new is None else np.concatenate([points.y, points.y_new])
-        fit = fitted(build("embedding", embedding, points.seed), np.vstack([points.X, points.X_new]), y)
+        index = np.concatenate([points.known, points.new])
+        fit = fitted(build("embedding", embedding, points.seed), np.vstack([points.X, points.X_new]), y, index)
         coordinates: Array = fit.estimator.embedding_
         return coordinates
 
@@ -260,9 +263,10 @@ def timed(action: Callable[[], Any]) -> tuple[Any, float, list[str]]:
     return result, seconds, list(dict.fromkeys(str(item.message) for item in caught))
 
 
-def fitted(estimator: Any, X: Array, y: NDArray | None) -> Fit:
-    """Fit an embedding."""
-    _, seconds, caught = timed(lambda: estimator.fit(X, y))
+def fitted(estimator: Any, X: Array, y: NDArray | None, index: NDArray[np.integer]) -> Fit:
+    """Fit an embedding on some samples of a data set, whose index one that looks them up is told."""
+    told = {"index": index} if getattr(estimator, "needs_index", False) else {}
+    _, seconds, caught = timed(lambda: estimator.fit(X, y, **told))
     return Fit(estimator, seconds, caught)
 
 

@@ -83,7 +83,9 @@ def run_batch(data: DataRef, embedding: Method, seed: int, shared: Mapping[str, 
     with _alone():
         whole = _dataset(data, shared.get("data"))
         X = standardized(whole.X, whole.X)[0] if whole.standardize else whole.X
-        coordinates: Array = fitted(build("embedding", embedding, seed), X, whole.y).estimator.embedding_
+        coordinates: Array = fitted(
+            build("embedding", embedding, seed), X, whole.y, np.arange(len(X))
+        ).estimator.embedding_
         return coordinates
 
 
