@@ -120,10 +120,15 @@ def draw_embedding(name: str) -> Figure:
     """The data, the known points embedded, the new points mapped."""
     cls = available("embeddings")[name]
     points = animals(24) if cls.supervised else surface(swiss_roll, 700, 500)
-    model = fitted("embeddings", name, n_components=2, n_neighbors=5 if cls.supervised else 9)
-    Y = model.fit(points.X, points.y).embedding_
+    if name == "precomputed":
+        model = cls(PCA(2).fit_transform(points.X)).fit(points.X, index=np.arange(len(points.X)))
+    else:
+        model = fitted("embeddings", name, n_components=2, n_neighbors=5 if cls.supervised else 9)
+        model.fit(points.X, points.y)
+    Y = model.embedding_
     if hasattr(model, "transform"):
-        Y, Z, how = model.transform(points.X), model.transform(points.X_new), "by its own map"
+        Y = Y if hasattr(model, "package") else model.transform(points.X)
+        Z, how = model.transform(points.X_new), "by its own map"
     else:
         extender = fitted("extenders", EXTENDERS.get(name, "rbf"))
         extender.fit(points.X, Y, points.y if points.classes else None, embedding=model)
