@@ -1,7 +1,9 @@
 """Embeddings of other libraries with manners of their own: UMAP, openTSNE and PaCMAP, each with its map."""
 
+import contextlib
 import importlib
 import logging
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from numbers import Integral, Real
@@ -17,6 +19,8 @@ from manifold_oos.errors import ConfigError
 from manifold_oos.registry import absent
 
 Array = NDArray[np.floating]
+#: Names of the methods that have compiled in this process.
+_WARM: set[str] = set()
 _COMPONENTS = [Interval(Integral, 1, None, closed="left")]
 _NEIGHBORS = [Interval(Integral, 2, None, closed="left")]
 
@@ -54,6 +58,17 @@ class ForeignEmbedding(Embedding):
         check_is_fitted(self, "embedding_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(self._place(X), dtype=np.float64)
+
+    @classmethod
+    def warm_up(cls) -> None:
+        """Let the library compile what it compiles at its first use, so that no fit is timed with it."""
+        if cls.name in _WARM:
+            return
+        _WARM.add(cls.name)
+        X = np.random.default_rng(0).standard_normal((60, 4))
+        with warnings.catch_warnings(), contextlib.suppress(Exception):  # a fit will say what is wrong
+            warnings.simplefilter("ignore")
+            cls().fit(X, np.arange(60) % 2).transform(X[:5])
 
     @abstractmethod
     def _train(self, library: Any, X: Array, y: NDArray | None) -> Any:

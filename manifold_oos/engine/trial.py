@@ -62,7 +62,8 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
     """Run a trial with one BLAS thread, whatever the number of workers."""
     for request in job.requests:
         for stage, method in request.arm.methods().items():
-            registry.find(KINDS[stage], method.name)  # what it imports is there when threads are limited
+            cls = registry.find(KINDS[stage], method.name)  # what it imports is there when threads are limited
+            getattr(cls, "warm_up", lambda: None)()  # and what it compiles is not timed
     with _alone(), sharing(_kept.get(_split_key(job.split), Kept)):
         try:
             points = _points(job.split, shared.get("data"))
