@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from manifold_oos.placement import MOST_ALONE, PLACEMENT, evenly, shift
+
 Array = NDArray[np.floating]
 #: Parameters of a data set that are angles in degrees: judged by their cosine and sine.
 ANGLES = frozenset({"angle", "azimuth", "elevation"})
@@ -18,14 +20,15 @@ class Metric:
     """A number that a table can show, by the word of configs and ``moos list metrics``.
 
     ``needs`` says what it is computed from: predicted labels, a batch embedding, true parameters of the new or of
-    the known points, a scalar that the method reports, or the clock; ``per_step`` whether also for each iteration
-    of a method that reports them; ``label`` and ``unit`` name it on axes and in captions.
+    the known points, a scalar that the method reports, the clock, points with their coordinates (``inputs``), or
+    new points that were placed one by one (``alone``); ``per_step`` whether also for each iteration of a method that
+    reports them; ``label`` and ``unit`` name it on axes and in captions.
     """
 
     name: str
     description: str
     better: Literal["lower", "higher"]
-    needs: Literal["labels", "batch", "parameters", "known", "scalar", "time"]
+    needs: Literal["labels", "batch", "parameters", "known", "scalar", "time", "inputs", "alone"]
     compute: Callable[["Outcome"], float] | None = field(default=None, repr=False)
     per_step: bool = False
     label: str = ""
@@ -37,7 +40,8 @@ class Outcome:
     """What an arm said of the n_new new points (labels, coordinates, scalars), and the truth.
 
     ``batch`` are their coordinates when all points are embedded together, ``parameters`` their true parameters;
-    ``known`` and ``known_parameters`` are those of the known points.
+    ``known`` and ``known_parameters`` are those of the known points. ``X_known`` and ``X_new`` are the points
+    themselves; ``alone`` the coordinates of ``evenly(n_new, MOST_ALONE)`` new points, each placed by itself.
     """
 
     truth: NDArray | None = None
@@ -48,6 +52,9 @@ class Outcome:
     scalars: Mapping[str, float] = field(default_factory=dict)
     known: Array | None = None
     known_parameters: Mapping[str, Array] = field(default_factory=dict)
+    X_known: Array | None = None
+    X_new: Array | None = None
+    alone: Array | None = None
 
 
 def misclassification_rate(truth: ArrayLike, labels: ArrayLike) -> float:
@@ -289,6 +296,21 @@ def _together(outcome: Outcome) -> float:
     return parameter_r2(Y, both, "similarity", False)
 
 
+def _placed(measure: Callable[[Array, Array, Array, Array], float]) -> Callable[[Outcome], float]:
+    def compute(outcome: Outcome) -> float:
+        assert outcome.X_known is not None and outcome.X_new is not None
+        assert outcome.known is not None and outcome.coordinates is not None
+        return measure(outcome.X_known, outcome.X_new, outcome.known, outcome.coordinates)
+
+    return compute
+
+
+def _shift(outcome: Outcome) -> float:
+    assert outcome.alone is not None and outcome.coordinates is not None and outcome.known is not None
+    rows = evenly(len(outcome.coordinates), MOST_ALONE)
+    return shift(outcome.alone, outcome.coordinates[rows], outcome.known)
+
+
 def _list() -> list[Metric]:
     def error(align: Literal["none", "procrustes"]) -> Callable[[Array, Array], float]:
         return lambda Y, batch: embedding_error(Y, batch, align)
@@ -361,6 +383,14 @@ def _list() -> list[Metric]:
             "ms",
         ),
         clock("select_seconds", "time to choose parameters on the training set", "time to choose parameters", "s"),
+        *(Metric(name, text, "higher", "inputs", _placed(measure)) for name, (text, measure) in PLACEMENT.items()),
+        Metric(
+            "shift",
+            f"how far {MOST_ALONE} new points move between being placed alone and together, over the spread",
+            "lower",
+            "alone",
+            _shift,
+        ),
     ]
 
 

@@ -123,7 +123,17 @@ def find(kind: str, name: str) -> type:
     classes = available(kind)
     if name not in classes:
         raise ConfigError(f"{name}: no such name among the {kind}; {nearest(name, classes)} (moos list {kind})")
+    if absent(classes[name]):
+        raise ConfigError(absent(classes[name]))
     return classes[name]
+
+
+def absent(cls: type) -> str:
+    """What to install before a method of another library can be used; empty where nothing is missing."""
+    package = getattr(cls, "package", None)
+    if package is None or importlib.util.find_spec(package) is not None:
+        return ""
+    return f"{vars(cls).get('name')} needs the package {package}: pip install 'manifold-oos[neighbors]'"
 
 
 def signature(cls: type) -> dict[str, Any]:

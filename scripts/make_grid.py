@@ -29,6 +29,8 @@ def arms() -> str:
     """The YAML text of all arms."""
     lines = []
     for name, embedding in available("embeddings").items():
+        if getattr(embedding, "package", None) or getattr(embedding, "needs_index", False):
+            continue  # those of other libraries and of files
         spec = f"{{name: {name}, n_components: {DIMENSIONS.get(name, 'n_classes-1')}}}"
         extenders = [key for key, extender in available("extenders").items() if extender.supports(embedding)]
         if issubclass(embedding, JointEmbedding):

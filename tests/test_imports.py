@@ -17,13 +17,16 @@ ROWS = [
     ["contracts", "pipeline"],
     ["docstrings"],
     ["classifiers", "extenders", "embeddings", "datasets", "metrics", "model_files", "novelty", "probabilities"],
+    ["placement"],
     ["numerics"],
     ["registry"],
     ["atomic", "errors", "lazy", "resources", "steps"],
 ]
 #: Who may look sideways: an extender at the embedding that it extends, a classifier at how unlabelled points look.
 SIBLINGS = {("regression", "reporting"), ("extenders", "embeddings"), ("classifiers", "extenders")}
-MOST_MODULES = 16
+MOST_MODULES = 15
+#: One file per method is the rule, and there are many ways to place a point.
+MORE_MODULES = {"extenders": 20}
 RANK = {room: i for i, row in enumerate(ROWS) for room in row}
 
 
@@ -71,7 +74,8 @@ def test_every_room_has_its_row():
 def test_rooms_are_small():
     for folder in {path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE, PACKAGE / "datasets"}:
         modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
-        assert len(modules) <= MOST_MODULES, f"{folder.name} has {len(modules)} modules"
+        most = MORE_MODULES.get(folder.name, MOST_MODULES)
+        assert len(modules) <= most, f"{folder.name} has {len(modules)} modules"
 
 
 def test_a_class_name_stands_once():

@@ -58,7 +58,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images/gallery.png"))
     out = parser.parse_args().out
-    methods = sorted(available("embeddings").items(), key=lambda item: (item[1].supervised, item[0]))
+    foreign = ("package", "needs_index")  # of other libraries, or from a file
+    own = {n: cls for n, cls in available("embeddings").items() if not any(hasattr(cls, mark) for mark in foreign)}
+    methods = sorted(own.items(), key=lambda item: (item[1].supervised, item[0]))
     rows = -(-(len(methods) + 1) // COLUMNS)
     with house_style():
         figure = Figure(figsize=(1.55 * COLUMNS, 1.6 * rows * len(SURFACES) + 0.5), layout="constrained")

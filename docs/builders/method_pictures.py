@@ -24,6 +24,7 @@ IMAGES = Path(__file__).parents[1] / "images"
 ANIMALS = ["duck", "pig", "dog"]
 #: The usual extender of an embedding that has no map of its own.
 EXTENDERS = {
+    "diffusion_maps": "geometric_harmonics",
     "isomap": "landmark",
     "laplacian_eigenmaps": "nystrom",
     "lle": "nystrom",
@@ -33,6 +34,7 @@ EXTENDERS = {
 #: Extenders that are shown on a surface, with their embedding; the others are shown on images of three classes.
 ON_A_SURFACE = {
     "cp": {"name": "ltsa", "n_neighbors": 12},
+    "geometric_harmonics": {"name": "diffusion_maps", "n_neighbors": 12},
     "gom": {"name": "ltsa", "n_neighbors": 12},
     "landmark": {"name": "isomap", "n_neighbors": 12},
     "lle": {"name": "ltsa", "n_neighbors": 12},
@@ -118,10 +120,15 @@ def draw_embedding(name: str) -> Figure:
     """The data, the known points embedded, the new points mapped."""
     cls = available("embeddings")[name]
     points = animals(24) if cls.supervised else surface(swiss_roll, 700, 500)
-    model = fitted("embeddings", name, n_components=2, n_neighbors=5 if cls.supervised else 9)
-    Y = model.fit(points.X, points.y).embedding_
+    if name == "precomputed":
+        model = cls(PCA(2).fit_transform(points.X)).fit(points.X, index=np.arange(len(points.X)))
+    else:
+        model = fitted("embeddings", name, n_components=2, n_neighbors=5 if cls.supervised else 9)
+        model.fit(points.X, points.y)
+    Y = model.embedding_
     if hasattr(model, "transform"):
-        Y, Z, how = model.transform(points.X), model.transform(points.X_new), "by its own map"
+        Y = Y if hasattr(model, "package") else model.transform(points.X)
+        Z, how = model.transform(points.X_new), "by its own map"
     else:
         extender = fitted("extenders", EXTENDERS.get(name, "rbf"))
         extender.fit(points.X, Y, points.y if points.classes else None, embedding=model)

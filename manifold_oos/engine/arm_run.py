@@ -126,6 +126,7 @@ class ArmRun:
         batch = None
         if placed is not None and "batch" in needs:
             batch = bench.batch(methods["embedding"])[1][:, : placed.d]
+        alone = bench.alone(placed) if placed is not None and "alone" in needs else None
         own = self._own_labels(placed) if labelled is None else labelled.labels
         outcome = Outcome(
             points.y_new,
@@ -136,6 +137,9 @@ class ArmRun:
             self._scalars(placed, "scalar" in needs),
             None if placed is None else placed.known,
             points.known_parameters,
+            points.X,
+            points.X_new,
+            alone,
         )
         fits = dict(placed.fits) if placed else {}
         caught = [text for fit in fits.values() for text in fit.warnings]
@@ -215,6 +219,8 @@ def compute(name: str, outcome: Outcome) -> float | None:
         "parameters": outcome.coordinates is None or not outcome.parameters,
         "known": outcome.known is None or not outcome.known_parameters,
         "scalar": name not in outcome.scalars,
+        "inputs": outcome.coordinates is None or outcome.known is None or outcome.X_new is None,
+        "alone": outcome.coordinates is None or outcome.alone is None,
         "time": True,
     }[metric.needs]
     if missing:

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from manifold_oos import registry
 from manifold_oos.config.model import Method
 from manifold_oos.engine.splits import Points
 from manifold_oos.numerics.kernels import squared_distances
 from manifold_oos.numerics.shared import saved_seconds
+from manifold_oos.placement import MOST_ALONE, evenly
 from manifold_oos.registry import KINDS, signature
 from manifold_oos.steps import Step
 
@@ -113,7 +115,9 @@ class Workbench:
     def embed(self, embedding: Method) -> Fit:
         """Fit an embedding on the known points."""
         points, key = self.points, ("embed", method_key("embedding", embedding))
-        return self.once(key, lambda: fitted(build("embedding", embedding, points.seed), points.X, points.y))
+        return self.once(
+            key, lambda: fitted(build("embedding", embedding, points.seed), points.X, points.y, points.known)
+        )
 
     def batch(self, embedding: Method) -> tuple[Array, Array]:
         """Coordinates of known and new points from one embedding of all points."""
@@ -127,7 +131,8 @@ class Workbench:
     def _batch(self, embedding: Method) -> Array:
         points = self.points
         y = None if points.y is None or points.y_new is None else np.concatenate([points.y, points.y_new])
-        fit = fitted(build("embedding", embedding, points.seed), np.vstack([points.X, points.X_new]), y)
+        index = np.concatenate([points.known, points.new])
+        fit = fitted(build("embedding", embedding, points.seed), np.vstack([points.X, points.X_new]), y, index)
         coordinates: Array = fit.estimator.embedding_
         return coordinates
 
@@ -163,6 +168,28 @@ class Workbench:
         fits = {"embedding": fit, "extender": Fit(estimator, fit_seconds, caught)}
         Y = getattr(estimator, "training_embedding_", Y)  # a scheme that embeds anew moves the known points too
         return Placed(key, Y, new, d, fits, seconds, more)
+
+    def alone(self, placed: Placed) -> Array | None:
+        """Coordinates of some new points, each placed without the others.
+
+        None where all points were embedded together, or where the known points move with the new ones.
+        """
+        extender = placed.fits["extender"].estimator if "extender" in placed.fits else None
+        if not placed.fits or hasattr(extender, "training_embedding_"):
+            return None
+        points, embedding = self.points, placed.fits["embedding"].estimator
+        Y = placed.wide_known
+
+        def place(x: Array) -> Array:
+            if getattr(extender, "transductive", False):
+                arguments = {"X_new": x, "embedding": truncated(embedding, Y.shape[1])}
+                return clone(extender).fit(points.X, Y, points.y, **arguments).transform(x)
+            return (embedding if extender is None else extender).transform(x)
+
+        rows = evenly(len(points.X_new), MOST_ALONE)
+        wide = self.once(("alone", placed.key), lambda: np.vstack([place(points.X_new[[i]]) for i in rows]))
+        coordinates: Array = wide[:, : placed.d]
+        return coordinates
 
     def label(self, classifier: Method, placed: Placed | None, dims: Sequence[int] = ()) -> Labelled:
         """Labels of the new points, in the ambient space or on coordinates."""
@@ -236,9 +263,10 @@ def timed(action: Callable[[], Any]) -> tuple[Any, float, list[str]]:
     return result, seconds, list(dict.fromkeys(str(item.message) for item in caught))
 
 
-def fitted(estimator: Any, X: Array, y: NDArray | None) -> Fit:
-    """Fit an embedding."""
-    _, seconds, caught = timed(lambda: estimator.fit(X, y))
+def fitted(estimator: Any, X: Array, y: NDArray | None, index: NDArray[np.integer]) -> Fit:
+    """Fit an embedding on some samples of a data set, whose index one that looks them up is told."""
+    told = {"index": index} if getattr(estimator, "needs_index", False) else {}
+    _, seconds, caught = timed(lambda: estimator.fit(X, y, **told))
     return Fit(estimator, seconds, caught)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from manifold_oos import registry
 from manifold_oos.config.model import Arm, Data, Experiment, Method, Protocol
-from manifold_oos.config.values import is_by_dataset
+from manifold_oos.config.values import is_by_dataset, literals
 from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef
 from manifold_oos.errors import ConfigError
 from manifold_oos.metrics import METRICS
@@ -149,7 +149,7 @@ def score_metric(experiment: Experiment, arm: Arm, protocol: Protocol | None) ->
         if own not in METRICS:
             raise ConfigError(f"cv.metric: no metric {own} (moos list metrics)")
         return own
-    possible = {"batch", "parameters"} if arm.embedding else set()
+    possible = {"batch", "parameters", "inputs"} if arm.embedding else set()
     possible |= {"labels"} if arm.classifier or arm.extender else set()
     return next((name for name in experiment.metrics if METRICS[name].needs in possible), "misclassification_rate")
 
@@ -164,10 +164,21 @@ def _for_dataset(value: Any, label: str) -> Any:
     return value
 
 
+def _content(path: str) -> str:
+    """A digest of the content of a file that a method reads."""
+    try:
+        return hashlib.sha256(Path(path).expanduser().read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+
+
 def _sources(stage: str, method: Method) -> list[str]:
     """Digests of the module of a method and of the methods that it is given by name."""
     digests = [source_digest(registry.module_of(KINDS[stage], method.name))]
+    files = getattr(registry.find(KINDS[stage], method.name), "files", ())
     for inner, value in method.parameters.items():
+        if inner in files:
+            digests += [_content(path) for path in literals(value) if isinstance(path, str)]
         if inner in KINDS and isinstance(value, str | Mapping):
             digests += _sources(inner, Method.model_validate(value))
     return digests

@@ -62,7 +62,8 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
     """Run a trial with one BLAS thread, whatever the number of workers."""
     for request in job.requests:
         for stage, method in request.arm.methods().items():
-            registry.find(KINDS[stage], method.name)  # what it imports is there when threads are limited
+            cls = registry.find(KINDS[stage], method.name)  # what it imports is there when threads are limited
+            getattr(cls, "warm_up", lambda: None)()  # and what it compiles is not timed
     with _alone(), sharing(_kept.get(_split_key(job.split), Kept)):
         try:
             points = _points(job.split, shared.get("data"))
@@ -92,7 +93,9 @@ def run_batch(data: DataRef, embedding: Method, seed: int, shared: Mapping[str, 
     with _alone():
         whole = _dataset(data, shared.get("data"))
         X = standardized(whole.X, whole.X)[0] if whole.standardize else whole.X
-        coordinates: Array = fitted(build("embedding", embedding, seed), X, whole.y).estimator.embedding_
+        coordinates: Array = fitted(
+            build("embedding", embedding, seed), X, whole.y, np.arange(len(X))
+        ).estimator.embedding_
         return coordinates
 
 

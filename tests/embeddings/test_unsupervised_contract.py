@@ -8,6 +8,7 @@ from scipy import linalg
 from sklearn.base import clone
 
 from manifold_oos.datasets.toy import swiss_roll
+from manifold_oos.embeddings.diffusion_maps import DiffusionMaps
 from manifold_oos.embeddings.isomap import Isomap, LandmarkIsomap
 from manifold_oos.embeddings.kernel_pca import KPCA
 from manifold_oos.embeddings.laplacian_eigenmaps import LaplacianEigenmaps
@@ -20,6 +21,7 @@ from manifold_oos.numerics.eigen import AmbiguousEigenvectors, fix_signs
 METHODS = [
     LaplacianEigenmaps(),
     LaplacianEigenmaps(graph="full"),
+    DiffusionMaps(),
     LLE(),
     LTSA(),
     LocalSplineEmbedding(),

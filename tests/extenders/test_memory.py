@@ -7,12 +7,17 @@ import pytest
 
 from manifold_oos.embeddings.isomap import Isomap
 from manifold_oos.embeddings.kernel_pca import KPCA
+from manifold_oos.extenders.geometric_harmonics import GeometricHarmonics
+from manifold_oos.extenders.kernel_map import KernelMap
 from manifold_oos.extenders.krr import KernelRidgeExtender
 from manifold_oos.extenders.landmark import LandmarkExtender
+from manifold_oos.extenders.laplacian_pyramids import LaplacianPyramids
 from manifold_oos.extenders.linear import LinearExtender
 from manifold_oos.extenders.lle import LLEExtender
 from manifold_oos.extenders.lvm import LVMExtender
+from manifold_oos.extenders.mlp import MLPExtender
 from manifold_oos.extenders.nystrom import Nystrom
+from manifold_oos.extenders.random_features import RandomFeatures
 from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sparse import SparseExtender
 from manifold_oos.numerics import chunks
@@ -40,6 +45,11 @@ def peak(function):
         (Nystrom(), Isomap(n_components=2), 20_000, 4),
         (LandmarkExtender(), Isomap(n_components=2), 20_000, 4),
         (SparseExtender(), None, 200, 64),
+        (GeometricHarmonics(), None, 20_000, 4),
+        (LaplacianPyramids(), None, 20_000, 4),
+        (KernelMap(), None, 20_000, 4),
+        (RandomFeatures(), None, 20_000, 4),
+        (MLPExtender(max_iter=5), None, 20_000, 4),
     ],
 )
 def test_many_points(extender, embedding, n, share, monkeypatch):

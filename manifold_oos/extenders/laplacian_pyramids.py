@@ -1,0 +1,110 @@
+"""Laplacian pyramids: coordinates are smoothed, then what was missed at half the width, while that still helps."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from manifold_oos.embeddings.base import Embedding
+from manifold_oos.extenders.base import Extender
+from manifold_oos.extenders.krr import gaussian_width
+from manifold_oos.numerics.kernels import Scale, squared_distances
+
+Array = NDArray[np.floating]
+#: More halvings than data resolve: the last width is a billionth of the first.
+MOST_LEVELS = 30
+
+
+class LaplacianPyramids(Extender):
+    r"""Auto-adaptive Laplacian pyramids.
+
+    .. math:: f^k(x) = \sum_{l=0}^{L_k} \sum_i p_l(x, x_i)\, d_l^k(x_i), \qquad d_0 = y, \quad
+        d_{l+1} = d_l - P_l d_l, \qquad p_l(x, x_i) \propto \exp\Bigl(-\frac{\|x - x_i\|^2}{(\sigma / 2^l)^2}\Bigr)
+
+    with :math:`\sum_i p_l(x, x_i) = 1` [1]_ and the diagonal of :math:`P_l` set to zero before its rows are
+    normalised [2]_: a training point is then approximated from the others alone, so that :math:`\|d_{l+1}\|^2` is
+    the leave-one-out error and :math:`L_k` the level at which it is least, of those down to the width of the
+    closest pair. There is nothing to choose; every coordinate gets the resolution that its noise allows.
+
+    It smooths: training points do not keep their coordinates, those at the border are drawn inwards, and with few
+    points in many dimensions, where all distances are alike, it stops at a coarse level.
+
+    Parameters
+    ----------
+    sigma : float, {"median": f}, "mean_squared" or None, default=None
+        The first, widest width; None is the median training distance. Much wider is worse: a level that sees only
+        the mean of the other points stretches the coordinates by N/(N − 1).
+
+    Attributes
+    ----------
+    sigma_ : float
+        The absolute first width.
+    levels_ : ndarray of shape (d,)
+        :math:`L_k + 1`, the number of widths that each coordinate uses.
+    errors_ : ndarray of shape (d,)
+        Root mean squared leave-one-out error of each coordinate at its last level.
+
+    References
+    ----------
+    .. [1] Rabin & Coifman, Heterogeneous datasets representation and learning using diffusion maps and Laplacian
+       pyramids, SIAM International Conference on Data Mining, 2012.
+    .. [2] Fernández, Rabin, Fishelov & Dorronsoro, Auto-adaptive Laplacian pyramids for high-dimensional data
+       analysis, arXiv:1311.6594, 2014.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> fitted = LaplacianPyramids().fit(X, np.sin(4 * X))
+    >>> fitted.levels_.tolist(), fitted.transform([[0.5]]).round(2).tolist()
+    ([6], [[0.91]])
+    """
+
+    name: ClassVar[str] = "laplacian_pyramids"
+    grids: ClassVar[Mapping[str, Any]] = {"sigma": [{"median": f} for f in (0.25, 0.5, 1, 2)]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "sigma": [None, Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared"})],
+    }
+
+    def __init__(self, sigma: Scale | None = None):
+        self.sigma = sigma
+
+    def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
+        self.sigma_ = gaussian_width(self.sigma, X)
+        self._centers = X
+        squared = squared_distances(X)
+        np.fill_diagonal(squared, np.inf)
+        closest = np.sqrt(np.min(squared, where=squared > 0, initial=self.sigma_**2))
+        squared = beyond_nearest(squared)
+        differences: list[Array] = [Y]
+        errors: list[Array] = []
+        while len(errors) < MOST_LEVELS and (not errors or self.sigma_ / 2 ** len(errors) > closest):
+            d = differences[-1]
+            differences.append(d - self._smooth(squared, len(errors)) @ d)
+            errors.append(np.mean(differences[-1] ** 2, axis=0))
+        self.levels_ = 1 + np.argmin(errors, axis=0)
+        self.errors_ = np.sqrt(np.min(errors, axis=0))
+        self._differences = [np.where(i < self.levels_, differences[i], 0) for i in range(self.levels_.max())]
+        self._row_floats = 2 * len(X)
+
+    def _smooth(self, squared: Array, level: int) -> Array:
+        """P_l."""
+        weights = np.exp(squared * -((2.0**level / self.sigma_) ** 2))
+        total = weights.sum(axis=1, keepdims=True)
+        return np.divide(weights, total, out=weights, where=total > 0)
+
+    def _transform(self, X: Array) -> Array:
+        squared = beyond_nearest(squared_distances(X, self._centers))
+        coordinates: Array = np.zeros((len(X), self._differences[0].shape[1]))
+        for level, d in enumerate(self._differences):
+            coordinates += self._smooth(squared, level) @ d
+        return coordinates
+
+
+def beyond_nearest(squared: Array) -> Array:
+    """Squared distances less the smallest of their row: the nearest weighs 1, and far points do not underflow."""
+    smallest = squared.min(axis=1, keepdims=True)
+    squared -= np.where(np.isfinite(smallest), smallest, 0)  # a lone training point has no other
+    return squared
