@@ -21,7 +21,7 @@ class Metric:
 
     ``needs`` says what it is computed from: predicted labels, a batch embedding, true parameters of the new or of
     the known points, a scalar that the method reports, the clock, points with their coordinates (``inputs``), or
-    new points that were placed one by one (``alone``); ``per_step`` whether also for each iteration of a method that
+    new points placed one by one (``alone``); ``per_step`` whether also for each iteration of a method that
     reports them; ``label`` and ``unit`` name it on axes and in captions.
     """
 

@@ -26,7 +26,7 @@ ROWS = [
 SIBLINGS = {("regression", "reporting"), ("extenders", "embeddings"), ("classifiers", "extenders")}
 MOST_MODULES = 15
 #: One file per method is the rule, and there are many ways to place a point.
-MORE_MODULES = {"extenders": 20}
+MORE_MODULES = {"extenders": 21}
 RANK = {room: i for i, row in enumerate(ROWS) for room in row}
 
 

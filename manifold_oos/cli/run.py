@@ -154,8 +154,8 @@ def _show(
     """Write the views, print the table, name the figures."""
     from rich.console import Console
 
-    from manifold_oos.engine.records import write_records
     from manifold_oos.engine.store import Store
+    from manifold_oos.reporting.records import write_records
     from manifold_oos.reporting.write import fewer_rows, print_results, write_figures, write_tables
     from manifold_oos.results.collect import collect
 

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
 
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
@@ -30,8 +29,6 @@ class SparseExtender(Extender):
     ----------
     error : bool, default=True
         Whether the error e is allowed. Without it every point must lie in the span of the training points.
-    solver : {"simplex", "osqp", "highs"}, default="simplex"
-        See :func:`~manifold_oos.numerics.basis_pursuit.basis_pursuit`.
 
     Attributes
     ----------
@@ -54,12 +51,10 @@ class SparseExtender(Extender):
     grids: ClassVar[Mapping[str, Any]] = {"error": [True, False]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "error": ["boolean"],
-        "solver": [StrOptions({"simplex", "osqp", "highs"})],
     }
 
-    def __init__(self, error: bool = True, solver: str = "simplex"):
+    def __init__(self, error: bool = True):
         self.error = error
-        self.solver = solver
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         self.dictionary_, group = np.unique(X, axis=0, return_inverse=True)
@@ -70,7 +65,7 @@ class SparseExtender(Extender):
         self._row_floats = 6 * (len(self.dictionary_) + X.shape[1])
 
     def _transform(self, X: Array) -> Array:
-        W = abs(sparse_codes(self.dictionary_, X, error=self.error, solver=self.solver))
+        W = abs(sparse_codes(self.dictionary_, X, error=self.error))
         total = W.sum(axis=1)[:, None]
         coded = total > 0
         return np.where(coded, W @ self._coordinates / np.where(coded, total, 1), self._mean)

@@ -44,9 +44,7 @@ class BasisPursuit:
     fallback: NDArray[np.bool_]
 
 
-def basis_pursuit(
-    A: Array, B: Array, *, error: bool = True, exclude_self: bool = False, solver: str = "simplex"
-) -> BasisPursuit:
+def basis_pursuit(A: Array, B: Array, *, error: bool = True, exclude_self: bool = False) -> BasisPursuit:
     r"""Sparse codes of all columns of B in the dictionary A.
 
     .. math:: \min_{a, e} \|a\|_1 + \|e\|_1 \quad \text{s.t.} \quad Aa + e = b
@@ -64,15 +62,11 @@ def basis_pursuit(
         Whether the error e is allowed; without it every column of B must lie in the span of A.
     exclude_self : bool, default=False
         B is A, and each column is coded by the others: the L1 graph.
-    solver : {"simplex", "osqp", "highs"}, default="simplex"
-        A long-step primal simplex on restricted tableaux (exact, fastest; compiled at its first use, which takes
-        some seconds), or OSQP or HiGHS on the dual. OSQP stops at a gap of about 1e-4, where the objective is
-        right and small coefficients are not.
 
     Returns
     -------
     BasisPursuit
-        Codes, errors, dual points, certified gaps (≤ 1e-6 but for OSQP) and which columns fell back to HiGHS.
+        Codes, errors, dual points, certified gaps (≤ 1e-6) and which columns fell back to HiGHS.
 
     Raises
     ------
@@ -97,17 +91,14 @@ def basis_pursuit(
         raise ValueError(f"A of shape {A.shape} and B of shape {B.shape} must be matrices with as many rows")
     if exclude_self and A.shape != B.shape:
         raise ValueError(f"exclude_self codes the columns of A: B of shape {B.shape} must be A, of shape {A.shape}")
-    solvers = {"simplex": _simplex, "osqp": _osqp, "highs": _highs}
-    if solver not in solvers:
-        raise ValueError(f"solver={solver!r}: use one of {', '.join(solvers)}")
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
         raise ValueError("A or B has NaN or infinite entries")
     skip = np.arange(B.shape[1]) if exclude_self else np.full(B.shape[1], -1)
     if not error:
         _check_span(A, B, exclude_self)
-    a, v = solvers[solver](A, B, skip, error)
+    a, v = _simplex(A, B, skip, error)
     e, gap = _certify(A, B, error, a, v)
-    fallback = ~(gap <= GAP) & (solver == "simplex")
+    fallback = ~(gap <= GAP)
     if fallback.any():
         again = B[:, fallback]
         a[:, fallback], v[:, fallback] = _highs(A, again, skip[fallback], error)
@@ -115,9 +106,7 @@ def basis_pursuit(
     return BasisPursuit(a, e, v, gap, fallback)
 
 
-def sparse_codes(
-    X: Array, X_new: Array | None = None, *, error: bool = True, solver: str = "simplex"
-) -> sp.csr_array:
+def sparse_codes(X: Array, X_new: Array | None = None, *, error: bool = True) -> sp.csr_array:
     """Sparse codes of points by known ones, the same in every unit of length; made once per trial.
 
     The error is measured in the mean norm of the known points, which is 1 for points of unit norm.
@@ -128,7 +117,7 @@ def sparse_codes(
         Known points.
     X_new : ndarray of shape (n_new, D), optional
         Points to code; when left out, every known point by the others.
-    error, solver
+    error
         See :func:`basis_pursuit`.
 
     Returns
@@ -146,10 +135,10 @@ def sparse_codes(
         unit = np.linalg.norm(X, axis=1).mean() or 1.0
         A = X.T / unit
         B = A if X_new is None else X_new.T / unit
-        result = basis_pursuit(A, B, error=error, exclude_self=X_new is None, solver=solver)
+        result = basis_pursuit(A, B, error=error, exclude_self=X_new is None)
         return sp.csr_array(result.coefficients.T)
 
-    return shared(("sparse_codes", error, solver), [X, X_new], code)
+    return shared(("sparse_codes", error), [X, X_new], code)
 
 
 def _check_span(A: Array, B: Array, exclude_self: bool) -> None:
@@ -241,38 +230,4 @@ def _highs(A: Array, B: Array, skip: NDArray, error: bool) -> tuple[Array, Array
             raise ValueError(f"HiGHS did not solve column {j}: {result.message}")
         plus, minus = np.split(-result.ineqlin.marginals, 2)
         a[keep, j], v[:, j] = plus - minus, result.x
-    return a, _feasible(A, v, skip, error)
-
-
-def _osqp(A: Array, B: Array, skip: NDArray, error: bool) -> tuple[Array, Array]:
-    """OSQP on the dual: one factorisation for all columns, multipliers are the code."""
-    import osqp
-
-    D, N = A.shape
-    a, v = np.zeros((N, B.shape[1])), np.zeros(B.shape)
-    constraints = sp.csc_matrix(np.vstack([A.T, np.eye(D)]) if error else A.T)
-    limit = np.ones(constraints.shape[0])
-    problem = osqp.OSQP()
-    problem.setup(
-        sp.csc_matrix((D, D)),
-        np.zeros(D),
-        constraints,
-        -limit,
-        limit,
-        eps_abs=1e-5,
-        eps_rel=1e-5,
-        max_iter=10_000,
-        polishing=True,
-        verbose=False,
-    )
-    for j in np.flatnonzero(B.any(axis=0)):
-        u = limit.copy()
-        if skip[j] >= 0:
-            u[skip[j]] = np.inf
-        size = np.abs(B[:, j]).mean()
-        problem.update(q=-B[:, j] / size, l=-u, u=u)
-        result = problem.solve(raise_error=False)
-        a[:, j], v[:, j] = size * result.y[:N], result.x
-        if skip[j] >= 0:
-            a[skip[j], j] = 0
     return a, _feasible(A, v, skip, error)

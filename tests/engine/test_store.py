@@ -184,7 +184,7 @@ def test_kept_predictions(bench, small):
     stored = rows.set_index(["arm", "size", "repetition"])["value"]
     assert (rate.sort_index() - stored.sort_index()).abs().max() < 1e-9
     assert bench.run(small, keep_predictions=True).computed == 0
-    from manifold_oos.engine.records import confusion
+    from manifold_oos.reporting.records import confusion
 
     table = confusion(kept, summary.plan)
     assert table["count"].sum() == len(kept) and set(table["truth"]) == set("abcd")

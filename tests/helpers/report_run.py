@@ -7,9 +7,9 @@ import yaml
 from PIL import Image
 
 from manifold_oos.config.load import load_config
-from manifold_oos.engine.records import write_records
 from manifold_oos.engine.runner import run_experiment
 from manifold_oos.engine.store import Store
+from manifold_oos.reporting.records import write_records
 from manifold_oos.results.collect import Located
 
 #: Strings that would run a script if any of them reached a page unescaped.

@@ -18,9 +18,9 @@ from manifold_oos.atomic import atomic, write_text
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Arm, Experiment
 from manifold_oos.config.subset import reduce_experiment
-from manifold_oos.engine.records import write_records
 from manifold_oos.engine.store import Store, make_frame
 from manifold_oos.reporting.pages.common import DOCS, between, parser_of, run_and_collect, start, stored
+from manifold_oos.reporting.records import write_records
 from manifold_oos.reporting.render import markdown, markdown_table, md
 from manifold_oos.reporting.write import (
     claims_markdown,

@@ -16,7 +16,7 @@ from manifold_oos.config.dump import config_text
 from manifold_oos.engine.plan import Plan
 from manifold_oos.engine.store import Store
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "matplotlib", "pillow", "osqp", "joblib", "distributed")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "matplotlib", "pillow", "numba", "joblib", "distributed")
 
 
 def environment() -> dict[str, Any]:
