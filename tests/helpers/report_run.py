@@ -42,7 +42,11 @@ CONFIG = {
         "CP": NN
         | {"embedding": {"name": "laplacian_eigenmaps", "n_components": 2, "n_neighbors": 8}, "extender": "cp"},
         "broken": NN
-        | {"embedding": EMBEDDING | {"n_components": 99}, "extender": "lle", "datasets": ["turntable"]},
+        | {
+            "embedding": {"name": "ltsa", "n_components": 6, "n_neighbors": 3},
+            "extender": "lle",
+            "datasets": ["turntable"],
+        },
     },
     "published": {
         "source": "Table 1",

@@ -113,7 +113,7 @@ def test_the_page_is_whole_and_light(place: Located, tmp_path: Path) -> None:
     data = json.loads(text.split('id="moos-data">')[1].split("</script>")[0])
     assert set(data) == {"texts", "charts", "viewers", "blocks", "palette"}
     assert data["viewers"]["small"]["datasets"][f"own {HOSTILE}"]["classes"][0] == HOSTILE
-    assert "broken" in ours and "99 eigenvectors asked" in ours
+    assert "broken" in ours and "LTSA of dimension 6 needs n_neighbors" in ours
     assert "numpy" in ours and "train_per_class" in ours
 
 
