@@ -70,7 +70,7 @@ def test_new_writes_a_config_that_runs(images, capsys):
     extenders = {arm.extender.name for arm in experiment.arms.values() if arm.extender}
     assert {"rbf", "lle", "nystrom", "sparse", "sosi"} <= extenders
     assert moos("run", "my.yaml", "--set", "split.repetitions=2", "--workers", "1", "--quiet") == 0
-    cells = pd.read_csv("results/my/table.csv")
+    cells = pd.read_csv("results/my/set_split.repetitions=2/table.csv")
     assert set(cells["arm"]) == set(experiment.arms) and (cells["splits"] == 2).all()
 
 
