@@ -20,7 +20,11 @@ def common(command: Any) -> Any:
     """The options that ``run`` and ``sweep`` share."""
     options = [
         click.option(
-            "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config."
+            "--set",
+            "overrides",
+            metavar="PATH=VALUE",
+            multiple=True,
+            help="Override a key; such runs have their own folder.",
         ),
         click.option("--out", default="results", show_default=True, type=click.Path(), help="Results root."),
         click.option("--workers", type=click.IntRange(min=1), help="Processes; without it one per core."),

@@ -21,7 +21,11 @@ def common(command: Any) -> Any:
     options = [
         click.option("--out", default="results", show_default=True, type=click.Path(), help="Results root."),
         click.option(
-            "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config."
+            "--set",
+            "overrides",
+            metavar="PATH=VALUE",
+            multiple=True,
+            help="Override a key; such runs have their own folder.",
         ),
         click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first."),
         click.option("--force", is_flag=True, help="Replace files that rest on more numbers."),

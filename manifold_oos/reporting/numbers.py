@@ -53,7 +53,7 @@ def sign_text(verdict: str, needed: int = 0) -> str:
 
 def word_text(verdict: str, needed: int = 0) -> str:
     """The word of a verdict, with the number of splits that would decide."""
-    return f"{verdict} ({needed} splits)" if verdict == NOISY and needed else verdict
+    return f"{verdict} {sign_text(verdict, needed)}" if verdict == NOISY and needed else verdict
 
 
 def _places(value: float, figures: int) -> int:

@@ -17,7 +17,7 @@ from manifold_oos.results.claims import ClaimResult
 from manifold_oos.results.collect import Results, count_values
 from manifold_oos.results.committed import SPLIT_COLUMNS
 from manifold_oos.results.explanations import PrintedColumn, printed_columns
-from manifold_oos.results.published import SIGNS, Verdict
+from manifold_oos.results.published import SIGNS
 from manifold_oos.results.sheets import csv_text, read_csv
 from manifold_oos.results.tables import make_tables
 
@@ -172,10 +172,8 @@ def _line(column: PrintedColumn) -> list[str]:
     readings = []
     for name, found in column.readings.items():
         values = [
-            _valued(found[cell.size].summary.mean, column.metric, found[cell.size].verdict)
-            if cell.size in found
-            else "–"
-            for cell in column.cells
+            f"{number_text(given.summary.mean, column.metric)} {given.verdict.sign}" if given else "–"
+            for given in (found.get(cell.size) for cell in column.cells)
         ]
         readings.append(f"*{name}* {', '.join(values)}")
     return [
@@ -187,7 +185,3 @@ def _line(column: PrintedColumn) -> list[str]:
         "; ".join(readings) or "none",
         ", ".join(column.explained_by) or "none",
     ]
-
-
-def _valued(mean: float, metric: str, verdict: Verdict) -> str:
-    return f"{number_text(mean, metric)} {verdict.sign}"

@@ -85,7 +85,8 @@ def correct(results: Sequence[ClaimResult]) -> list[ClaimResult]:
     adjusted = dict(zip(map(id, family), holm([result.p for result in family]), strict=True))
     out = []
     for result in results:
-        p = adjusted.get(id(result), min(1.0, result.p * max(1, len(family))))
+        # a part of another claim is no test of its own; counted splits and deterministic ones have no p (NaN)
+        p = adjusted.get(id(result), result.p * max(1, len(family)))
         lost = result.verdict in (HOLDS, FAILS) and p >= ALPHA
         out.append(replace(result, adjusted=p, verdict=UNDECIDED if lost else result.verdict))
     return out

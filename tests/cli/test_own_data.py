@@ -74,7 +74,7 @@ def test_new_writes_a_config_that_runs(images, capsys):
     assert extenders == {"normalized_rbf", "rbf", "lle", "sparse", "sosi"}
     assert next(iter(experiment.arms)) == "normalized"
     assert moos("run", "my.yaml", "--set", "split.repetitions=2", "--workers", "1", "--quiet") == 0
-    cells = pd.read_csv("results/my/table.csv")
+    cells = pd.read_csv("results/my/set_split.repetitions=2/table.csv")
     assert set(cells["arm"]) == set(experiment.arms) and (cells["splits"] == 2).all()
 
 

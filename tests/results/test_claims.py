@@ -307,3 +307,15 @@ def test_results_correct_over_the_config():
     results = Results(make_experiment(claims=claims), rows)
     assert [claim.verdict for claim in results.claims_alone] == ["holds", "holds"]
     assert [claim.verdict for claim in results.claims] == ["undecided", "undecided"]
+
+
+def test_a_verdict_without_a_p_stays_as_it_is():
+    share = {"left": "A", "op": ">=", "right": 0.99, "over": "share", "share": 0.8, "metric": "parameter_r2_worst"}
+    rows = fake_rows({("A", "digits", 5): [0.995] * 8 + [0.9] * 2}, metric="parameter_r2_worst")
+    (result,) = correct(judged(rows, share))
+    assert result.verdict == "holds" and math.isnan(result.adjusted)
+    certain = [{"name": "digits", "split": {"half_space": {"parameter": 0}}}]
+    rows = fake_rows({("A", "digits", 0.5): [0.995], ("B", "digits", 0.5): [0.91]}, metric="parameter_r2")
+    one = {"left": "A", "op": ">", "right": "B", "metric": "parameter_r2"}
+    verdicts = [result.verdict for result in correct(judged(rows, one | {"margin": 0.05}, one, datasets=certain))]
+    assert verdicts == ["holds", "undecided"]

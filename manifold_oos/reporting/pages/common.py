@@ -39,11 +39,14 @@ def run_and_collect(
 
 
 def stored(experiment: Experiment, out: Path) -> Results | None:
-    """What the store has of an experiment, or else its committed files; None where nothing was computed."""
+    """What the store has of an experiment, or its committed files where they have more; None without either."""
+    place = Located(experiment, out, out / experiment.name)
     try:
-        return Located(experiment, out, out / experiment.name).collect()
+        results = place.collect()
     except ConfigError:
         return None
+    told = None if results.committed else place.read_committed()
+    return told if told is not None and told.values > results.values else results
 
 
 def between(text: str, begin: str, end: str, inside: str) -> str:

@@ -18,7 +18,7 @@ from manifold_oos.config.model import Output
 from manifold_oos.errors import ConfigError
 from manifold_oos.metrics import is_time
 from manifold_oos.reporting.figures.draw import figure_outputs, stem_of
-from manifold_oos.reporting.numbers import half_text, mean_text, number_text, sign_text, word_text
+from manifold_oos.reporting.numbers import half_text, mean_text, number_text, sign_text
 from manifold_oos.reporting.render import latex
 from manifold_oos.reporting.report.blocks import Blocks
 from manifold_oos.reporting.report.charts import PALETTE, chart, curves, rank_diagram, rankings
@@ -164,7 +164,6 @@ def _cell(entry: TableEntry, metric: str, broken: bool) -> dict[str, Any]:
         "tuned": entry.tuned,
         "published": number_text(entry.published, metric) if math.isfinite(entry.published) else "",
         "verdict": entry.verdict,
-        "words": word_text(entry.verdict, entry.needed),
         "sign": sign_text(entry.verdict, entry.needed),
         "state": "failed" if broken else entry.state or "–",
     }
