@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.lib import format as npy
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, csc_matrix, csr_array, csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.svm import SVC
@@ -29,7 +28,8 @@ TRAINING_ONLY = frozenset(
 )
 #: The same for one method only: other methods have something else of that name.
 TRAINING_ONLY_OF = {"rbf": {"_values", "_codes"}, "sosi": {"_values", "_codes"}}
-#: Parts of the sparse matrices that methods keep.
+#: The sparse matrices that methods keep, and their parts.
+SPARSE = {cls.__name__: cls for cls in (csr_array, csc_array, csr_matrix, csc_matrix)}
 SPARSE_PARTS = ("data", "indices", "indptr")
 DAMAGE = (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, EOFError, IndexError)
 
@@ -104,7 +104,7 @@ class _Writer:
             return {type(value).__name__: [self.encode(item) for item in value]}
         if isinstance(value, Mapping):
             return {"dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
-        if issparse(value) and all(hasattr(value, part) for part in SPARSE_PARTS):
+        if type(value).__name__ in SPARSE:
             parts = [self.encode(getattr(value, part)) for part in SPARSE_PARTS]
             return {"sparse": type(value).__name__, "parts": parts, "shape": list(value.shape)}
         if isinstance(value, BaseEstimator):
@@ -168,8 +168,8 @@ class _Reader:
         if "dict" in value:
             return {self.decode(key): self.decode(item) for key, item in value["dict"]}
         if "sparse" in value:
-            cls = getattr(scipy.sparse, value["sparse"])
-            return cls(tuple(map(self.decode, value["parts"])), shape=tuple(value["shape"]))
+            parts = tuple(map(self.decode, value["parts"]))
+            return SPARSE[value["sparse"]](parts, shape=tuple(value["shape"]))
         return self._estimator(value)
 
     def _array(self, i: int) -> NDArray:
@@ -186,6 +186,8 @@ class _Reader:
         if "svc" in value:
             return _restored(SVC, self.decode(value["svc"]))
         kind, name = value["method"]
+        if kind not in KINDS.values():
+            raise ValueError(f"no methods are named {kind}")
         return _restored(available(kind)[name], self.decode(value["state"]))
 
 

@@ -1,10 +1,13 @@
 """Places any number of points with a saved model: in blocks, in flat memory, and again from where it stopped."""
 
 import csv
+import hashlib
+import io
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,6 +29,8 @@ from manifold_oos.pipeline import OutOfSample, load_model
 Array = NDArray[np.floating]
 #: Rows of a block.
 BLOCK = 2048
+#: A refit is due when more than this share of so many recent points is novel; of usual points it is 1 %.
+DUE, RECENT = 0.1, 100
 Block = tuple[Sequence[str], Array]
 
 
@@ -138,28 +143,14 @@ class _CsvOut:
         self.stream = part.open("r+b" if state["rows"] else "w+b")
         self.stream.truncate(state["bytes"])
         self.stream.seek(state["bytes"])
-        self.labelled = model.classifier_model_ is not None
-        d = model.embedding_.shape[1]
         if not state["rows"]:
-            labels = ["label", "confidence"] if self.labelled else []
-            self._lines([["name", *labels, "novelty", *(f"y{k + 1}" for k in range(d))]])
+            self._lines([_head(model)])
 
     def write(self, names: Sequence[str], X: Array, novelty: Array) -> None:
-        columns: list[Sequence[Any]] = [names]
-        Z = self.model.transform(X)
-        if self.labelled:
-            labels, probability = self.model.classifier_model_.predict(Z), self.model._probabilities(Z)
-            codes = np.searchsorted(self.model.classes_, labels)
-            class_names = self.model.about_.get("class_names")
-            columns.append([class_names[c] for c in codes] if class_names else labels.tolist())
-            columns.append(probability[np.arange(len(X)), codes].tolist())
-        columns += [novelty.tolist(), *Z.T.tolist()]
-        self._lines(zip(*columns, strict=True))
+        self._lines(_answers(self.model, names, X, novelty))
 
     def _lines(self, rows: Any) -> None:
-        text = _Text()
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        self.stream.write("".join(text.parts).encode())
+        self.stream.write(_csv_text(rows).encode())
 
     def flush(self) -> int:
         self.stream.flush()
@@ -169,14 +160,75 @@ class _CsvOut:
         self.stream.close()
 
 
-class _Text:
-    """What csv.writer writes to."""
+def _head(model: OutOfSample) -> list[str]:
+    labels = ["label", "confidence"] if model.classifier_model_ is not None else []
+    return ["name", *labels, "novelty", *(f"y{k + 1}" for k in range(model.embedding_.shape[1]))]
 
-    def __init__(self) -> None:
-        self.parts: list[str] = []
 
-    def write(self, text: str) -> None:
-        self.parts.append(text)
+def _answers(model: OutOfSample, names: Sequence[str], X: Array, novelty: Array) -> Iterator[tuple[Any, ...]]:
+    """A row for each point: name, label and confidence, novelty, coordinates."""
+    columns: list[Sequence[Any]] = [names]
+    Z = model.transform(X)
+    if model.classifier_model_ is not None:
+        labels, probability = model.classifier_model_.predict(Z), model._probabilities(Z)
+        codes = np.searchsorted(model.classes_, labels)
+        class_names = model.about_.get("class_names")
+        columns.append([class_names[c] for c in codes] if class_names else labels.tolist())
+        columns.append(probability[np.arange(len(X)), codes].tolist())
+    columns += [novelty.tolist(), *Z.T.tolist()]
+    return zip(*columns, strict=True)
+
+
+def _csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def place_lines(
+    model_file: Path, lines: Iterable[str], answer: Callable[[str], None], say: Callable[[str], None]
+) -> tuple[int, int]:
+    """Place points as they arrive, a line of numbers each.
+
+    Parameters
+    ----------
+    model_file : Path
+        A saved model.
+    lines : iterable of str
+        Numbers with commas between; empty lines are passed over.
+    answer : callable
+        Given a line of CSV for each point, after one with the names of the columns.
+    say : callable
+        Told when more than a tenth of the last hundred points are novel, once each time that it comes to this.
+
+    Returns
+    -------
+    rows, novel : int
+        How many points there were, and how many of them novel.
+    """
+    model = load_model(model_file)
+    rows = _Rows(Path("standard input"), model)
+    answer(_csv_text([_head(model)]))
+    count = novel = 0
+    last: deque[bool] = deque(maxlen=RECENT)
+    due = False
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            values = np.array([[float(cell) for cell in line.split(",")]])
+        except ValueError as error:
+            raise DataError(f"standard input, row {count} (from 0): {error}") from error
+        X = rows.points(values, count)
+        novelty = model.novelty(X)
+        answer(_csv_text(_answers(model, [str(count)], X, novelty)))
+        count += 1
+        novel += int(novelty[0] > NOVEL)
+        last.append(bool(novelty[0] > NOVEL))
+        was_due, due = due, len(last) == RECENT and sum(last) > DUE * RECENT
+        if due and not was_due:
+            say(f"row {count - 1}: {sum(last)} of the last {RECENT} points are novel; the model is due for a refit")
+    return count, novel
 
 
 class _Rows:
@@ -223,20 +275,23 @@ class _NpyRows(_Rows):
 
 
 class _CsvRows(_Rows):
-    """A CSV file; with names known from the fit, columns are found by name and others passed over."""
+    """A CSV file; columns are found by the names that the fit knew, else all but label and id are taken."""
 
     def __init__(self, path: Path, model: OutOfSample) -> None:
         super().__init__(path, model)
-        self.features = list(self.about.get("features", ()))
+        wanted = list(self.about.get("features", ()))
         first = next(self._cells(), None)
         if first is None:
             raise DataError(f"{path}: no rows in it")
-        self.header = [cell.strip() for cell in first] if self.features or not any(map(_is_number, first)) else None
-        missing = [name for name in self.features if name not in (self.header or ())]
+        self.header = [cell.strip() for cell in first] if wanted or not any(map(_is_number, first)) else None
+        names = self.header or []
+        missing = [name for name in wanted if name not in names]
         if missing:
             raise DataError(f"{path}: no column {', '.join(missing)} in its first line, which the model needs")
-        header = self.header or []
-        self.columns = [header.index(name) for name in self.features] or list(range(len(first)))
+        options = self.about.get("options", {})
+        label, self.id = (_place(options.get(key), names, len(first)) for key in ("label_column", "id"))
+        others = [column for column in range(len(first)) if column not in (label, self.id)]
+        self.columns = [names.index(name) for name in wanted] or others
         self.count = sum(1 for _ in self._cells()) - (self.header is not None)
 
     def __len__(self) -> int:
@@ -259,7 +314,9 @@ class _CsvRows(_Rows):
                 values = np.array([[float(cells[column]) for column in self.columns] for cells in chunk])
             except (ValueError, IndexError) as error:
                 raise DataError(f"{self.path}, rows {at} to {at + len(chunk)} (from 0): {error}") from error
-            yield [str(i) for i in range(at, at + len(chunk))], self.points(values, at)
+            numbers = range(at, at + len(chunk))
+            names = map(str, numbers) if self.id is None else (cells[self.id].strip() for cells in chunk)
+            yield list(names), self.points(values, at)
             at += len(chunk)
 
 
@@ -276,7 +333,7 @@ class _FolderRows(_Rows):
         return len(self.names)
 
     def identity(self) -> list[Any]:
-        return [str(self.path.resolve()), self.names]
+        return [str(self.path.resolve()), hashlib.sha256("\n".join(self.names).encode()).hexdigest()]
 
     def blocks(self, start: int) -> Iterator[Block]:
         for at in range(start, len(self.names), BLOCK):
@@ -295,6 +352,13 @@ def _source(path: Path, model: OutOfSample) -> Any:
     if path.suffix.lower() not in kinds:
         raise DataError(f"{path}: points are read from a folder of images, a .npy or a .csv file")
     return kinds[path.suffix.lower()](path, model)
+
+
+def _place(column: str | int | None, names: list[str], width: int) -> int | None:
+    """Position of a column that may be there, by name or position."""
+    if isinstance(column, int):
+        return column % width if -width <= column < width else None
+    return names.index(column) if column in names else None
 
 
 def _is_number(cell: str) -> bool:

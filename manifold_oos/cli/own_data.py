@@ -305,6 +305,6 @@ def _novel_line(novel: int, total: int) -> str:
     if not novel:
         return "none of them is novel (farther from the known points than 99 % of those are from each other)"
     return (
-        f"{novel} of {total} are novel (novelty > 99: farther from the known points than 99 % of those are from"
+        f"{novel} of {total} novel (novelty > 99: farther from the known points than 99 % of those are from"
         " each other); do not trust their place"
     )

@@ -9,12 +9,10 @@ import click
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "--in", "source", required=True, type=click.Path(path_type=Path), help="Folder, .npy or .csv of points."
-)
-@click.option("--out", required=True, type=click.Path(path_type=Path), help=".npy or .csv file to write.")
+@click.option("--in", "source", required=True, type=click.Path(path_type=Path), help="Folder, .npy, .csv, or -.")
+@click.option("--out", type=click.Path(path_type=Path), help=".npy or .csv file to write.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-def transform(model: Path, source: Path, out: Path, quiet: bool) -> None:
+def transform(model: Path, source: Path, out: Path | None, quiet: bool) -> None:
     """Place new points with a saved model, however many; stopped, it goes on where it was.
 
     \b
@@ -22,12 +20,27 @@ def transform(model: Path, source: Path, out: Path, quiet: bool) -> None:
     moos transform my.model --in new.npy --out coordinates.npy
     moos transform my.model --in new_images --out coordinates.csv
 
-    A .csv has label, confidence and novelty beside the coordinates.
+    A .csv has label, confidence and novelty beside the coordinates. With --in - each line of numbers on standard
+    input is answered at once by a line of CSV, and a word is said when so many points are novel that the model
+    should be fitted anew.
     """
     from threadpoolctl import threadpool_limits
 
-    from manifold_oos.streaming import place_file
+    from manifold_oos.errors import ConfigError
+    from manifold_oos.streaming import place_file, place_lines
 
+    if str(source) == "-":
+        if out is not None:
+            raise ConfigError("--in - answers on standard output; leave --out away")
+        with threadpool_limits(1):
+            count, novel = place_lines(
+                model, sys.stdin, _answer, lambda text: click.echo(f"moos: {text}", err=True)
+            )
+        if not quiet:
+            click.echo(f"{count:,} points, {novel:,} of them novel", err=True)
+        return
+    if out is None:
+        raise ConfigError("give --out FILE for the coordinates")
     with threadpool_limits(1):
         result = place_file(model, source, out, (lambda done, total: None) if quiet else _Lines())
     resumed = f", {result.resumed:,} of them from an earlier start" if result.resumed else ""
@@ -35,6 +48,15 @@ def transform(model: Path, source: Path, out: Path, quiet: bool) -> None:
         f"{out}: {result.rows:,} points{resumed}, {result.novel:,} of them novel"
         f" ({result.novel / result.rows:.1%}), {result.seconds:.1f} s"
     )
+
+
+def _answer(line: str) -> None:
+    sys.stdout.write(line)
+    sys.stdout.flush()
+
+
+def _say(text: str) -> None:
+    click.echo(f"moos: {text}", err=True)
 
 
 class _Lines:

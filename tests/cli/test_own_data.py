@@ -136,7 +136,7 @@ def test_embed_gives_every_new_image_coordinates_label_and_confidence(images, ca
     assert list(table["label"]) == ["lying", "standing"] * 3
     assert table["confidence"].between(0.5, 1).all()
     novel = int((table["novelty"] > 99).sum())
-    assert (f"{novel} of 6 are novel" if novel else "none of them is novel") in out
+    assert (f"{novel} of 6 novel" if novel else "none of them is novel") in out
     assert [name for name in table if name.startswith("y")] == ["y1", "y2"]
     assert np.isfinite(table[["y1", "y2"]]).all().all()
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from manifold_oos import OutOfSample, load_model, streaming
 from manifold_oos.cli import main
+from manifold_oos.errors import DataError
 from manifold_oos.streaming import place_file
 
 
@@ -48,6 +49,26 @@ def test_the_same_answers_as_embed(table, capsys):
     assert moos("transform", "t.model", "--in", "fresh.npy", "--out", "a.npy") == 0
     np.testing.assert_allclose(np.load("a.npy"), table.filter(regex="^y").to_numpy(), rtol=1e-6)
     assert not list(Path().glob(".a.*"))
+
+
+def test_a_column_of_labels_in_the_new_points_is_passed_over(table):
+    pd.read_csv("fresh.csv").assign(kind="?").to_csv("labelled.csv", index=False)
+    place_file(Path("t.model"), Path("labelled.csv"), Path("l.npy"))
+    place_file(Path("t.model"), Path("fresh.csv"), Path("f.npy"))
+    np.testing.assert_array_equal(np.load("l.npy"), np.load("f.npy"))
+
+
+def test_columns_known_by_name_are_found_by_name(table):
+    model = load_model("t.model")
+    model.save("named.model", model.about_ | {"features": list("pqrs")})
+    fresh = pd.read_csv("fresh.csv")
+    fresh[list("srqp")].assign(extra="text").to_csv("reversed.csv", index=False)
+    place_file(Path("named.model"), Path("reversed.csv"), Path("r.npy"))
+    place_file(Path("t.model"), Path("fresh.csv"), Path("f.npy"))
+    np.testing.assert_array_equal(np.load("r.npy"), np.load("f.npy"))
+    fresh.drop(columns="q").to_csv("less.csv", index=False)
+    with pytest.raises(DataError, match="no column q in its first line"):
+        place_file(Path("named.model"), Path("less.csv"), Path("x.npy"))
 
 
 def test_blocks_do_not_change_the_answer(table, monkeypatch):
@@ -174,6 +195,30 @@ def test_wrong_input_is_one_line(table, capsys, source, out, message):
     assert moos("transform", "t.model", "--in", source, "--out", out) == 2
     err = capsys.readouterr().err.strip()
     assert message in err and "\n" not in err and not Path(out).exists()
+
+
+def test_lines_are_answered_as_they_arrive(table, monkeypatch, capsys):
+    monkeypatch.setattr(streaming, "RECENT", 10)
+    X = np.load("fresh.npy")
+    far = np.vstack([X[:5], 10 * X[:15], X[:20], 10 * X[:15]])
+    monkeypatch.setattr("sys.stdin", [",".join(map(repr, row)) + "\n" for row in far.tolist()] + ["\n"])
+    capsys.readouterr()
+    assert moos("transform", "t.model", "--in", "-") == 0
+    out, err = capsys.readouterr()
+    Path("lines.csv").write_text(out)
+    np.save("far.npy", far)
+    place_file(Path("t.model"), Path("far.npy"), Path("block.csv"))
+    pd.testing.assert_frame_equal(pd.read_csv("lines.csv"), pd.read_csv("block.csv"), rtol=1e-6)
+    assert err.count("due for a refit") == 2 and "55 points" in err
+
+
+def test_lines_that_are_no_numbers(table, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", ["1,2,3,4\n", "1,2,x,4\n"])
+    assert moos("transform", "t.model", "--in", "-") == 2
+    assert "standard input, row 1 (from 0)" in capsys.readouterr().err
+    assert moos("transform", "t.model", "--in", "-", "--out", "o.csv") == 2
+    assert moos("transform", "t.model", "--in", "fresh.npy") == 2
+    assert "give --out FILE" in capsys.readouterr().err
 
 
 def test_what_is_no_model_is_one_line(table, capsys):
