@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -25,7 +26,7 @@ _COMPONENTS = [Interval(Integral, 1, None, closed="left")]
 _NEIGHBORS = [Interval(Integral, 2, None, closed="left")]
 
 
-class ForeignEmbedding(Embedding):
+class ForeignEmbedding(TransformerMixin, Embedding):
     """An embedding that another library fits and maps; a method adds ``_train`` and ``_place``.
 
     Unlike a joint embedding it promises nothing of its map: points that arrive together may see each other.

@@ -128,6 +128,7 @@ def test_json_of_describe_is_for_programs():
         (["describe", "extendrs/lle"], ["extenders/lle"]),
         (["describe", "no.such.module:Class"], ["package.module:Class"]),
         (["describe", "--check", "pathlib:Path"], ["Embedding, Extender, Classifier"]),
+        (["describe", "--check", "precomputed"], ["coordinates from elsewhere"]),
         (["describe", "--check", "coil20"], ["coil20", "Embedding, Extender, Classifier"]),
         (["describe", "--check", "misclassification_rate"], ["Embedding, Extender, Classifier"]),
     ],
