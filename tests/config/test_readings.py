@@ -8,7 +8,7 @@ from manifold_oos.config.dump import config_text, plain_config
 from manifold_oos.config.model import Experiment
 from manifold_oos.config.views import patched
 from manifold_oos.results.collect import Results
-from manifold_oos.results.explanations import deviations
+from manifold_oos.results.explanations import printed_columns
 from manifold_oos.results.tables import make_tables
 
 ARMS = {
@@ -84,8 +84,8 @@ def test_the_written_config_has_the_patch_and_not_the_arm():
 
 
 def test_derived_arms_explain_numbers_and_stand_in_no_table():
-    cells = {("RBF", "digits", 5): [20.0, 20.2], ("NN", "digits", 5): [30.0, 30.2]}
-    cells["RBF [wide]", "digits", 5] = [10.0, 10.2]
+    cells = {("RBF", "digits", 5): [20.0, 20.2] * 5, ("NN", "digits", 5): [30.0, 30.2] * 5}
+    cells["RBF [wide]", "digits", 5] = [10.0, 10.2] * 5
     experiment = experiment_with(
         {"wide": {"text": "", "arms": "RBF", "set": {"extender.sigma": 2.0}}},
         datasets=[{"name": "digits", "split": {"train_per_class": [5]}}],
@@ -95,9 +95,10 @@ def test_derived_arms_explain_numbers_and_stand_in_no_table():
     results = Results(experiment, fake_rows(cells))
     (table,) = make_tables(results)
     assert [line.arm for line in table.lines] == list(ARMS)
-    assert results.cells.set_index("arm")["best"].to_dict() == {"RBF": True, "NN": False}
+    assert results.cells.set_index("arm")["best"].to_dict() == {"RBF": True, "NN": False, "RBF [wide]": False}
     assert results.claims[0].verdict == "holds"
-    assert deviations(results)["mean"].tolist() == pytest.approx([10.1])
+    (column,) = printed_columns(results)
+    assert column.deviates and column.readings["wide"][5.0].summary.mean == pytest.approx(10.1)
     assert isinstance(results.rows, pd.DataFrame) and set(results.rows["arm"]) == {"RBF", "NN", "RBF [wide]"}
 
 
