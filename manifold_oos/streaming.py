@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.atomic import write_text
 from manifold_oos.datasets import images
 from manifold_oos.datasets.folder import SUFFIXES
@@ -26,7 +27,6 @@ from manifold_oos.errors import DataError
 from manifold_oos.novelty import NOVEL
 from manifold_oos.pipeline import OutOfSample, load_model
 
-Array = NDArray[np.floating]
 #: Rows of a block.
 BLOCK = 2048
 #: A refit is due when more than this share of so many recent points is novel; of usual points it is 1 %.

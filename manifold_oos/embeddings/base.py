@@ -11,9 +11,8 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
 from manifold_oos.numerics.chunks import map_rows
-
-Array = NDArray[np.floating]
 
 
 class Embedding(BaseEstimator, ABC):

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.chunks import map_rows
 
-Array = NDArray[np.floating]
 UNLABELLED = -1
 
 
@@ -36,6 +36,8 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
     supervised: ClassVar[bool] = False
     #: Values that ``moos sweep`` takes for a parameter when none are given.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    #: By parameter, a number from ``scalars()`` that belongs on the second axis of its sweep.
+    sweep_metrics: ClassVar[Mapping[str, str]] = {}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @classmethod

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-
-Array = NDArray[np.floating]
 
 
 class MLPExtender(Extender):
