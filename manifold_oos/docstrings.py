@@ -39,7 +39,7 @@ def summary(thing: object) -> str:
     Parameters
     ----------
     thing : object
-        Anything documented.
+        Anything documented, or the docstring itself.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def summary(thing: object) -> str:
     >>> summary(summary)
     'First sentence of a docstring'
     """
-    text = inspect.getdoc(thing) or ""
+    text = thing if isinstance(thing, str) else inspect.getdoc(thing) or ""
     return re.sub(r"(, \S+ \S+)? of \[\d+\]_", "", " ".join(text.split("\n\n")[0].split())).removesuffix(".")
 
 

@@ -4,11 +4,11 @@ Dropping one file into ``embeddings/``, ``extenders/`` or ``classifiers/`` is al
 that lives elsewhere is named ``package.module:Class``.
 """
 
+import ast
 import importlib
 import importlib.util
 import inspect
 import os
-import pkgutil
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,10 @@ from contextvars import ContextVar
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any, Literal
-
-from sklearn.base import clone
+from typing import Any, Literal, NamedTuple
 
 from manifold_oos.errors import ConfigError, DataError, nearest
+from manifold_oos.resources import PACKAGE
 
 #: The folder of each stage of an arm, which is also the word of ``moos list``.
 KINDS = {"embedding": "embeddings", "extender": "extenders", "classifier": "classifiers"}
@@ -74,6 +73,41 @@ class Opaque:
         """A map for new points: shown when it runs."""
 
 
+class Indexed(NamedTuple):
+    """Where a method is, and what its docstring says."""
+
+    module: str
+    cls: str
+    doc: str
+
+
+@cache
+def index(kind: str) -> dict[str, Indexed]:
+    """Every method of a kind by its config name, read from the files of its folder: nothing is imported.
+
+    Examples
+    --------
+    >>> index("extenders")["rbf"].cls
+    'RBFExtender'
+    """
+    found = {}
+    for file in (PACKAGE / kind).glob("*.py"):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and (name := _config_name(node)):
+                doc = ast.get_docstring(node) or ""
+                found[name] = Indexed(f"manifold_oos.{kind}.{file.stem}", node.name, doc)
+    return dict(sorted(found.items()))
+
+
+def _config_name(node: ast.ClassDef) -> str:
+    """What the class says as ``name = "..."``, empty where it says nothing."""
+    for item in node.body:
+        target = item.target if isinstance(item, ast.AnnAssign) else getattr(item, "targets", [None])[0]
+        if isinstance(target, ast.Name) and target.id == "name" and isinstance(item.value, ast.Constant):  # type: ignore[attr-defined]
+            return str(item.value.value)  # type: ignore[attr-defined]
+    return ""
+
+
 @cache
 def available(kind: str) -> dict[str, type]:
     """Every method of a kind.
@@ -93,25 +127,23 @@ def available(kind: str) -> dict[str, type]:
     >>> available("extenders")["rbf"].__name__
     'RBFExtender'
     """
-    package = importlib.import_module(f"manifold_oos.{kind}")
-    found: dict[str, type] = {}
-    for module_info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
-        for _, member in inspect.getmembers(module, inspect.isclass):
-            if member.__module__ == module.__name__ and isinstance(vars(member).get("name"), str):
-                found[vars(member)["name"]] = member
-    return dict(sorted(found.items()))
+    return {name: _imported(listing) for name, listing in index(kind).items()}
+
+
+def _imported(listing: Indexed) -> type:
+    cls: type = getattr(importlib.import_module(listing.module), listing.cls)
+    return cls
 
 
 def find(kind: str, name: str) -> type:
-    """The class behind a name of a config.
+    """The class behind a name of a config; only its module is imported.
 
     Parameters
     ----------
     kind : {"embeddings", "extenders", "classifiers"}
         What kind of method is meant.
     name : str
-        A name from :func:`available`, or ``package.module:Class`` for a method of one's own.
+        A name from :func:`index`, or ``package.module:Class`` for a method of one's own.
 
     Returns
     -------
@@ -120,12 +152,13 @@ def find(kind: str, name: str) -> type:
     """
     if ":" in name:
         return _own_class(kind, name)
-    classes = available(kind)
-    if name not in classes:
-        raise ConfigError(f"{name}: no such name among the {kind}; {nearest(name, classes)} (moos list {kind})")
-    if absent(classes[name]):
-        raise ConfigError(absent(classes[name]))
-    return classes[name]
+    known = index(kind)
+    if name not in known:
+        raise ConfigError(f"{name}: no such name among the {kind}; {nearest(name, known)} (moos list {kind})")
+    cls = _imported(known[name])
+    if absent(cls):
+        raise ConfigError(absent(cls))
+    return cls
 
 
 def absent(cls: type) -> str:
@@ -169,6 +202,8 @@ def build(kind: str, method: Any) -> Any:
     if isinstance(method, str):
         return find(kind, method)()
     if not isinstance(method, Mapping):
+        from sklearn.base import clone
+
         return clone(method)
     if not isinstance(method.get("name"), str):
         raise ConfigError(f"{dict(method)!r}: says not which of the {kind} is meant; add its name")

@@ -82,10 +82,6 @@ def catalogue(kind: str) -> dict[str, str]:
     from manifold_oos import registry
     from manifold_oos.docstrings import summary
 
-    if kind == "datasets":
-        from manifold_oos import datasets
-
-        return {name: summary(loader) for name, loader in datasets.available().items()}
     if kind == "metrics":
         from manifold_oos.metrics import METRICS
 
@@ -94,7 +90,7 @@ def catalogue(kind: str) -> dict[str, str]:
         from manifold_oos.resources import shipped_configs
 
         return shipped_configs()
-    return {name: summary(cls) for name, cls in registry.available(kind).items()}
+    return {name: summary(listing.doc) for name, listing in registry.index(kind).items()}
 
 
 def document(kind: str, thing: Any) -> "Documentation":
