@@ -1,6 +1,6 @@
 """CPU time of the command's first words over that of ``python -c pass``: python benchmarks/startup.py.
 
-Commands that check parameters import scikit-learn, whose own import is printed beside them: they cannot be below it.
+Commands that check parameters import scikit-learn, whose own import is printed beside them and bounds them.
 """
 
 import resource

@@ -2,6 +2,7 @@
 
 import json
 import traceback
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -113,24 +114,22 @@ def variants(loader: "type[Loader]") -> dict[str, dict[str, Any]]:
 
 def resolve(name: str) -> tuple[str, Any]:
     """The kind and class behind ``name``, ``kind/name`` or ``package.module:Class``."""
-    from manifold_oos import datasets, registry
+    from manifold_oos import registry
     from manifold_oos.metrics import METRICS
 
     if ":" in name:
         cls = registry.import_class(name)
         return kind_of(cls), cls
-    everything: dict[str, dict[str, Any]] = {kind: registry.available(kind) for kind in registry.KINDS.values()}
-    everything |= {"datasets": dict(datasets.available()), "metrics": dict(METRICS)}
+    everything: dict[str, Mapping[str, Any]] = {
+        kind: registry.index(kind) for kind in (*registry.KINDS.values(), "datasets")
+    }
+    everything["metrics"] = METRICS
     wanted_kind, _, bare = name.rpartition("/")
-    hits = [
-        (kind, classes[bare])
-        for kind, classes in everything.items()
-        if bare in classes and wanted_kind in ("", kind)
-    ]
+    hits = [kind for kind, names in everything.items() if bare in names and wanted_kind in ("", kind)]
     if len(hits) == 1:
-        return hits[0]
+        return hits[0], METRICS[bare] if hits[0] == "metrics" else registry.find(hits[0], bare)
     if hits:
-        choices = " or ".join(f"{kind}/{bare}" for kind, _ in hits)
+        choices = " or ".join(f"{kind}/{bare}" for kind in hits)
         raise ConfigError(f"{name}: several things have this name; say {choices}")
     names = [other for classes in everything.values() for other in classes]
     if bare in names:
