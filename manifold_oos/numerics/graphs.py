@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 
 from manifold_oos.numerics.basis_pursuit import sparse_codes
+from manifold_oos.numerics.chunks import BLOCK_FLOATS
 from manifold_oos.numerics.components import component_links, count_components
 from manifold_oos.numerics.components import connect_components as connect_components
 from manifold_oos.numerics.kernels import gaussian_kernel, kernel_matrix, squared_distances
@@ -280,7 +281,7 @@ def _class_weights(
 def _nearest_in_classes(
     X: Array, codes: Index, n_neighbors: int | None, sigma: float | None, same: bool
 ) -> sparse.csr_array:
-    """Class by class, so that the distances at hand are those of one class to its candidates."""
+    """Class by class and block by block: the distances at hand are those of some members to their candidates."""
     n = len(X)
     rows, columns, values = [], [], []
     for code in range(codes.max() + 1):
@@ -290,13 +291,16 @@ def _nearest_in_classes(
         k = available if n_neighbors is None else min(n_neighbors, available)
         if k == 0:
             continue
-        squared = squared_distances(X[members], None if same else X[others])
-        if same:
-            np.fill_diagonal(squared, np.inf)
-        nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
-        rows.append(np.repeat(members, k))
-        columns.append(others[nearest].ravel())
-        values.append(heat_weights(np.sqrt(np.take_along_axis(squared, nearest, axis=1)), sigma).ravel())
+        step = max(1, BLOCK_FLOATS // len(others))
+        for start in range(0, len(members), step):
+            some = members[start : start + step]
+            squared = squared_distances(X[some], None if same and len(some) == len(others) else X[others])
+            if same:
+                squared[np.arange(len(some)), start + np.arange(len(some))] = np.inf
+            nearest = np.argpartition(squared, k - 1, axis=1)[:, :k].copy()
+            rows.append(np.repeat(some, k))
+            columns.append(others[nearest].ravel())
+            values.append(heat_weights(np.sqrt(np.take_along_axis(squared, nearest, axis=1)), sigma).ravel())
     if not rows:
         return sparse.csr_array((n, n), dtype=np.float64)
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
