@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos import costs
 from manifold_oos.numerics.chunks import map_rows
 
 Array = NDArray[np.floating]
@@ -31,6 +32,10 @@ class Embedding(BaseEstimator, ABC):
     supervised: ClassVar[bool] = False
     #: Values that ``moos sweep`` takes for a parameter when none are given.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    #: Floats of the largest work arrays of ``fit``: see :mod:`manifold_oos.costs`. Empty: not stated, not checked.
+    memory: ClassVar[str] = ""
+    #: What to take where that is too much.
+    instead: ClassVar[str] = ""
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     n_components: int
@@ -56,6 +61,7 @@ class Embedding(BaseEstimator, ABC):
             check_classification_targets(y)
         else:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        costs.check(self, N=len(X), D=X.shape[1], d=self.n_components or X.shape[1])
         self.embedding_ = self._fit(X, None if y is None else np.asarray(y))
         return self
 

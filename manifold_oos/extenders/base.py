@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from manifold_oos import costs
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.chunks import map_rows
 
@@ -36,6 +37,10 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
     supervised: ClassVar[bool] = False
     #: Values that ``moos sweep`` takes for a parameter when none are given.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    #: Floats of the largest work arrays of ``fit``: see :mod:`manifold_oos.costs`. Empty: not stated, not checked.
+    memory: ClassVar[str] = ""
+    #: What to take where that is too much.
+    instead: ClassVar[str] = ""
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @classmethod
@@ -103,7 +108,10 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
         check_array(Y, input_name="Y")
         if embedding is not None and not self.supports(embedding):
             raise ValueError(f"{self.name} does not extend {type(embedding).__name__}")
-        self._row_floats = len(X) + (0 if X_new is None else len(X_new))
+        Q = 0 if X_new is None else len(X_new)
+        M = len(getattr(embedding, "landmarks_", X))
+        costs.check(self, N=len(X), Q=Q, D=X.shape[1], d=Y.shape[1], M=M)
+        self._row_floats = len(X) + Q
         self._fit(X, Y, y, X_new, embedding)
         return self
 
