@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifold_oos import costs
-from manifold_oos.numerics.chunks import map_rows
+from manifold_oos.numerics.chunks import is_lazy, map_lazily, map_rows
 
 Array = NDArray[np.floating]
 
@@ -102,14 +102,16 @@ class JointEmbedding(TransformerMixin, Embedding):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Points.
+            Points; a Dask array is mapped block by block when it is computed.
 
         Returns
         -------
         ndarray of shape (n, n_components)
-            Coordinates.
+            Coordinates; a Dask array for a Dask array.
         """
         check_is_fitted(self, "embedding_")
+        if is_lazy(X):
+            return map_lazily(self.transform, X, self.embedding_.shape[1])
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return map_rows(self._transform, X, row_floats=len(self.embedding_))
 

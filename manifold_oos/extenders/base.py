@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from manifold_oos import costs
 from manifold_oos.embeddings.base import Embedding
-from manifold_oos.numerics.chunks import map_rows
+from manifold_oos.numerics.chunks import is_lazy, map_lazily, map_rows
 
 Array = NDArray[np.floating]
 UNLABELLED = -1
@@ -111,7 +111,7 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
         Q = 0 if X_new is None else len(X_new)
         M = len(getattr(embedding, "landmarks_", X))
         costs.check(self, N=len(X), Q=Q, D=X.shape[1], d=Y.shape[1], M=M)
-        self._row_floats = len(X) + Q
+        self._row_floats, self._columns = len(X) + Q, Y.shape[1]
         self._fit(X, Y, y, X_new, embedding)
         return self
 
@@ -121,14 +121,16 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            New points.
+            New points; a Dask array is mapped block by block when it is computed.
 
         Returns
         -------
         ndarray of shape (n, d)
-            Their coordinates.
+            Their coordinates; a Dask array for a Dask array.
         """
         check_is_fitted(self)
+        if is_lazy(X):
+            return map_lazily(self.transform, X, self._columns)
         if not self._valid(X):
             X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return map_rows(self._transform, np.asarray(X), row_floats=self._row_floats)
