@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
+from manifold_oos.arrays import Array
 from manifold_oos.classifiers.base import Classifier
 from manifold_oos.embeddings.base import Embedding, JointEmbedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.registry import available
 
-Array = NDArray[np.floating]
 Check = Callable[[Any], None]
 TOLERANCE = 1e-6
 

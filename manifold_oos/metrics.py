@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from manifold_oos.arrays import Array
 from manifold_oos.placement import MOST_ALONE, PLACEMENT, evenly, shift
 
-Array = NDArray[np.floating]
 #: Parameters of a data set that are angles in degrees: judged by their cosine and sine.
 ANGLES = frozenset({"angle", "azimuth", "elevation"})
 

@@ -1,10 +1,10 @@
 """How far a point is from everything that was learned: its distance to the known points against their own."""
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-Array = NDArray[np.floating]
+from manifold_oos.arrays import Array
+
 #: A point with a larger novelty is novel: farther from the known points than all but 1 % of those are.
 NOVEL = 99.0
 

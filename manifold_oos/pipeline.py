@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_array
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import HasMethods
 from manifold_oos.embeddings.base import JointEmbedding
 from manifold_oos.errors import DataError
 from manifold_oos.extenders.base import UNLABELLED
@@ -23,8 +24,6 @@ from manifold_oos.novelty import NoveltyScale
 from manifold_oos.numerics.chunks import is_lazy, map_lazily
 from manifold_oos.probabilities import Sharpness, calibrate, class_distances, class_probabilities, held_out
 from manifold_oos.registry import KINDS, build, find
-
-Array = NDArray[np.floating]
 
 
 class OutOfSample(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):

@@ -28,12 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
 from manifold_oos.numerics.kernels import squared_distances
 from manifold_oos.numerics.shared import shared
 
-Array = NDArray[np.floating]
-Index = NDArray[np.intp]
 Ranks = NDArray[np.int32]
 #: The k of T, C and Q in tables; all but one of the known points where there are fewer.
 NEIGHBORS = 10

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.metrics import pairwise_distances_argmin_min
 
-Array = NDArray[np.floating]
+from manifold_oos.arrays import Array
+
 #: Smallest and largest power that calibration may take.
 POWERS = (0.25, 32.0)
 #: Of each class every so many known points are held out to calibrate.

@@ -18,6 +18,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from manifold_oos.arrays import Array
 from manifold_oos.atomic import write_text
 from manifold_oos.datasets import images
 from manifold_oos.datasets.folder import SUFFIXES
@@ -27,7 +28,6 @@ from manifold_oos.errors import DataError
 from manifold_oos.novelty import NOVEL
 from manifold_oos.pipeline import OutOfSample, load_model
 
-Array = NDArray[np.floating]
 #: Rows of a block.
 BLOCK = 2048
 #: Blocks in flight per worker of an executor.

@@ -1,5 +1,6 @@
 """The contract of a classifier: scikit-learn's, and for transductive ones the new points at fit."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -7,14 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
 from manifold_oos.extenders.base import UNLABELLED
 
-Array = NDArray[np.floating]
 
-
-class Classifier(ClassifierMixin, BaseEstimator):
+class Classifier(ClassifierMixin, BaseEstimator, ABC):
     """Gives points labels, in the ambient space or on coordinates.
 
     Inductive ones have ``fit(X, y)`` and ``predict(X)``. Transductive ones have ``fit(X, y, X_new=None)``, take
@@ -28,6 +28,28 @@ class Classifier(ClassifierMixin, BaseEstimator):
     #: Values that ``moos sweep`` takes for a parameter when none are given.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Label points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Points; for a method that answers only for the points of ``fit``, some of those.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Their labels.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        labels: NDArray = self.classes_[self._predict(X)]
+        return labels
+
+    @abstractmethod
+    def _predict(self, X: Array) -> NDArray[np.intp]:
+        """Classes, counted from 0, of validated points."""
 
     def _validate(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
         """Training points and their classes counted from 0; sets ``classes_``."""

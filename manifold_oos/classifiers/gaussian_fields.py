@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from manifold_oos.classifiers.base import Array, Classifier
+from manifold_oos.arrays import Array
+from manifold_oos.classifiers.base import Classifier
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.numerics.graphs import knn_weights
 from manifold_oos.numerics.kernels import Scale, resolve_sigma
 
@@ -111,21 +111,7 @@ class GaussianFields(Classifier):
         self._known = {row.tobytes(): code for row, code in zip(points[::-1] + 0.0, final[::-1], strict=True)}
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Labels of points that were in ``fit``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Labelled or new points of ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Their labels.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+    def _predict(self, X: Array) -> NDArray[np.intp]:
         rows = [row.tobytes() for row in X + 0.0]
         unknown = [i for i, row in enumerate(rows) if row not in self._known]
         if unknown:
@@ -133,8 +119,7 @@ class GaussianFields(Classifier):
                 f"gaussian_fields labels only the points of fit, and row {unknown[0]} was not among them"
                 f" ({len(unknown)} of {len(rows)} rows): pass them to fit as X_new or with label −1"
             )
-        labels: NDArray = self.classes_[[self._known[row] for row in rows]]
-        return labels
+        return np.array([self._known[row] for row in rows], dtype=np.intp)
 
 
 def harmonic(W: sparse.csr_array, F: Array) -> Array:

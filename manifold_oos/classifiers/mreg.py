@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.svm import SVC
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from manifold_oos.classifiers.base import Array, Classifier
+from manifold_oos.arrays import Array
+from manifold_oos.classifiers.base import Classifier
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.numerics.chunks import map_rows
 from manifold_oos.numerics.graphs import knn_weights, laplacian
 from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, shared_distances
@@ -126,7 +127,7 @@ class ManifoldRegularization(Classifier):
             targets = targets[:, 1:]
         learn = self._squared if self.loss == "squared" else self._hinge
         self.coefficients_, self.intercept_ = learn(K, smooth, targets, n_labelled)
-        self.transduction_ = self._label(K[n_labelled:] @ self.coefficients_ + self.intercept_)
+        self.transduction_ = self.classes_[_codes(K[n_labelled:] @ self.coefficients_ + self.intercept_)]
         return self
 
     def _squared(self, K: Array, smooth: Array, targets: Array, n_labelled: int) -> tuple[Array, Array]:
@@ -150,11 +151,6 @@ class ManifoldRegularization(Classifier):
             intercept[k] = machine.intercept_[0]
         return alpha, intercept
 
-    def _label(self, decision: Array) -> NDArray:
-        codes = (decision[:, 0] > 0).astype(int) if decision.shape[1] == 1 else decision.argmax(axis=1)
-        labels: NDArray = self.classes_[codes]
-        return labels
-
     def decision_function(self, X: ArrayLike) -> Array:
         """Values of the functions whose largest decides.
 
@@ -177,18 +173,10 @@ class ManifoldRegularization(Classifier):
         kernel = gaussian_kernel(shared_distances(X, self.points_), self.sigma_)
         return kernel @ self.coefficients_ + self.intercept_
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Label points.
+    def _predict(self, X: Array) -> NDArray[np.intp]:
+        return _codes(map_rows(self._values, X, row_floats=len(self.points_)))
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Points.
 
-        Returns
-        -------
-        ndarray of shape (n,)
-            Their labels.
-        """
-        decision = self.decision_function(X)
-        return self._label(decision.reshape(len(decision), -1))
+def _codes(decision: Array) -> NDArray[np.intp]:
+    """The class of the largest value; of two classes, by the sign of the one function."""
+    return (decision[:, 0] > 0).astype(np.intp) if decision.shape[1] == 1 else decision.argmax(axis=1)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
 from manifold_oos.classifiers.base import Classifier
+from manifold_oos.constraints import Interval
 
 
 class NearestNeighbor(Classifier):
@@ -62,20 +62,6 @@ class NearestNeighbor(Classifier):
         self._votes = KNeighborsClassifier(self.n_neighbors).fit(X, codes)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Label points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Points.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Their labels.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        labels: NDArray = self.classes_[self._votes.predict(X)]
-        return labels
+    def _predict(self, X: Array) -> NDArray[np.intp]:
+        codes: NDArray[np.intp] = self._votes.predict(X)
+        return codes

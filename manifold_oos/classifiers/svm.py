@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.svm import SVC
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
 from manifold_oos.classifiers.base import Classifier
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.numerics.kernels import Scale, resolve_sigma
 
 
@@ -88,20 +88,6 @@ class SVM(Classifier):
         self._machine = SVC(C=self.C, kernel=self.kernel, gamma=gamma).fit((X - self.offset_) / self.scale_, codes)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Label points.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Points.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Their labels.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        labels: NDArray = self.classes_[self._machine.predict((X - self.offset_) / self.scale_)]
-        return labels
+    def _predict(self, X: Array) -> NDArray[np.intp]:
+        codes: NDArray[np.intp] = self._machine.predict((X - self.offset_) / self.scale_)
+        return codes

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
-from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
 from manifold_oos import registry
 from manifold_oos.config import limits
@@ -21,6 +20,7 @@ from manifold_oos.config.values import (
     settle,
 )
 from manifold_oos.config.views import KINDS_OF_KEY, POINTS, listed, mapped, patched
+from manifold_oos.constraints import InvalidParameterError, validate_parameter_constraints
 from manifold_oos.datasets import find as find_dataset
 from manifold_oos.errors import ConfigError, nearest, shortened
 from manifold_oos.metrics import METRICS

@@ -91,8 +91,8 @@ def targets(experiment: Experiment, name: str) -> list[tuple[str, str, str]]:
 def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None = None) -> Experiment:
     """The experiment whose arms are those that have a parameter, with that parameter over a grid.
 
-    Other grids of these arms keep their default. Where the arms' interpolators can tell it, the regularity R̂ of
-    SOSI belongs to a sweep of their σ and is drawn on a second axis.
+    Other grids of these arms keep their default. A number that a method wants beside the parameter, such as R̂
+    beside the σ of an interpolator, is drawn on a second axis.
     """
     hits = targets(experiment, name)
     tree = {
@@ -101,7 +101,7 @@ def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None =
         if key not in ("published", "readings", "claims")
     }
     arms: dict[str, dict[str, Any]] = {}
-    regular = False
+    beside: list[str] = []
     for arm, stage, path in hits:
         method = getattr(experiment.arms[arm], stage)
         cls: Any = registry.find(KINDS[stage], method.name)
@@ -110,11 +110,11 @@ def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None =
             continue
         spec = arms.setdefault(arm, _settled(tree["arms"][arm]))
         _put(spec[stage], path.split("."), {"grid": grid})
-        regular |= path.startswith("sigma") and hasattr(cls, "regularity")
+        beside += [text for key, text in getattr(cls, "sweep_metrics", {}).items() if path.split(".")[0] == key]
     if not arms:
         raise ConfigError(f"--param {name}: {hits[0][1]} declares no grid for it; give --values or --range")
     x = hits[0][2]
-    metrics = [*experiment.metrics, *(["regularity"] if regular and "regularity" not in experiment.metrics else [])]
+    metrics = list(dict.fromkeys([*experiment.metrics, *beside]))
     swept = _numbers(arms, hits)
     log = len(swept) > 2 and min(swept) > 0 and max(swept) / min(swept) >= 20
     figure = {"figure": f"sweep of {x}", "kind": "curve", "x": x, "log": log, "metric": experiment.metrics[0]}
@@ -125,7 +125,7 @@ def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None =
         "selection": ["best"],
         "outputs": [
             {"table": f"sweep of {x}", "columns": x},
-            figure | ({"second": "regularity"} if regular else {}),
+            figure | ({"second": beside[0]} if beside else {}),
         ],
     }
     findings = check(tree)

@@ -18,13 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.datasets import cache as arrays
 from manifold_oos.datasets.preprocess import COMMON, ROW_OPTIONS, checked, features, image_shape, select
 from manifold_oos.errors import ConfigError, DataError
 
 __all__ = ["COMMON", "ROW_OPTIONS", "Dataset", "Listing", "Loader", "Raw"]
 
-Array = NDArray[np.floating]
 Labels = NDArray[np.int64]
 
 

@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.datasets import limits
 from manifold_oos.datasets.csv_files import PARQUET, Rows, read_rows
 from manifold_oos.datasets.sources import listed, shown
 from manifold_oos.errors import DataError
-
-Array = NDArray[np.floating]
 
 LABELS = ("label", "class", "target", "y")
 """Names by which a column of labels is known; y beside x is a coordinate."""

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.datasets import limits
 from manifold_oos.datasets.sources import DAMAGE, open_member, open_zip, shown
 from manifold_oos.errors import DataError
-
-Array = NDArray[np.floating]
 
 
 def keys(file: Path) -> list[str]:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.datasets import images, limits
 from manifold_oos.errors import ConfigError, DataError
-
-Array = NDArray[np.floating]
 
 COMMON: Mapping[str, Any] = {
     "classes": None,

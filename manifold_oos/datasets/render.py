@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-Array = NDArray[np.floating]
+from manifold_oos.arrays import Array
 
 #: Cosine of the largest angle between two faces that are shaded as one smooth surface.
 CREASE = np.cos(np.deg2rad(40))

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from manifold_oos.arrays import Array
 from manifold_oos.datasets.render import Mesh, mesh_of
-
-Array = NDArray[np.floating]
 
 
 def _triangles(grid: Array) -> Array:

@@ -6,12 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.datasets.base import ROW_OPTIONS, Listing, Loader, Raw
 from manifold_oos.errors import ConfigError
-
-Array = NDArray[np.floating]
 
 #: Range of the roll's angle t (its radius too) and of its height: the scale at which LGRM's σ = 10 is meant.
 ROLL, HEIGHT = (1.5 * np.pi, 4.5 * np.pi), 21.0

@@ -12,9 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifold_oos import costs
+from manifold_oos.arrays import Array
 from manifold_oos.numerics.chunks import is_lazy, map_lazily, map_rows
-
-Array = NDArray[np.floating]
 
 
 class Embedding(BaseEstimator, ABC):

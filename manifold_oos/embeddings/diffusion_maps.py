@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.eigen import fix_signs, largest_eigenpairs
 from manifold_oos.numerics.graphs import connect_weights, neighbor_graph
 from manifold_oos.numerics.kernels import Scale, kernel_matrix, resolve_sigma, squared_distances
 
-Array = NDArray[np.floating]
 #: The neighbour whose distance is the width when none is given.
 NEAR = 6
 

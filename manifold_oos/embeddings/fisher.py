@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from manifold_oos.embeddings.base import Array, Embedding
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
+from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.eigen import smallest_eigenpairs
 from manifold_oos.numerics.graphs import between_class_weights, laplacian, within_class_weights
 from manifold_oos.numerics.kernels import Scale, resolve_sigma

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.errors import ConfigError
 from manifold_oos.registry import absent
 
-Array = NDArray[np.floating]
 #: Names of the methods that have compiled in this process.
 _WARM: set[str] = set()
 _COMPONENTS = [Interval(Integral, 1, None, closed="left")]

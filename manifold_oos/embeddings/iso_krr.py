@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from manifold_oos.embeddings.base import Array, JointEmbedding
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
+from manifold_oos.embeddings.base import JointEmbedding
 from manifold_oos.embeddings.isomap import classical_scaling
 from manifold_oos.numerics.components import DisconnectedGraph
 from manifold_oos.numerics.geodesics import shortest_paths

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding, JointEmbedding
 from manifold_oos.numerics.eigen import largest_eigenpairs
 from manifold_oos.numerics.geodesics import distance_graph, extend_geodesics, shortest_paths
-
-Array = NDArray[np.floating]
 
 _GRIDS: dict[str, Any] = {"n_components": [1, 2, 3, 5, 10], "n_neighbors": [4, 6, 8, 10, 15, 20]}
 _CONSTRAINTS: dict[str, list[Any]] = {

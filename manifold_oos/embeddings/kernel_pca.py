@@ -6,14 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import JointEmbedding
 from manifold_oos.numerics.eigen import largest_eigenpairs
 from manifold_oos.numerics.kernels import Scale, center_kernel, kernel_matrix, resolve_sigma
-
-Array = NDArray[np.floating]
 
 
 class KPCA(JointEmbedding):

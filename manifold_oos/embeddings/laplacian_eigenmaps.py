@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.basis_pursuit import sparse_codes
 from manifold_oos.numerics.eigen import fix_signs, largest_eigenpairs, smallest_eigenpairs
@@ -24,7 +25,6 @@ from manifold_oos.numerics.graphs import (
 )
 from manifold_oos.numerics.kernels import Scale, resolve_sigma, squared_distances
 
-Array = NDArray[np.floating]
 #: Graphs whose weights are a dense matrix.
 DENSE = ("full", "kernel")
 

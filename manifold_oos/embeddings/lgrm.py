@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import JointEmbedding
 from manifold_oos.numerics.alignment import (
     laplacian_alignment,
@@ -19,8 +20,6 @@ from manifold_oos.numerics.alignment import (
 )
 from manifold_oos.numerics.eigen import smallest_eigenpairs
 from manifold_oos.numerics.kernels import Scale, kernel_matrix, resolve_sigma
-
-Array = NDArray[np.floating]
 
 
 class LGRM(JointEmbedding):

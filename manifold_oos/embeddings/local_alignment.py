@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.alignment import barycenter_weights, lle_alignment, ltsa_alignment, spline_alignment
 from manifold_oos.numerics.eigen import smallest_eigenpairs
-
-Array = NDArray[np.floating]
 
 _GRIDS: dict[str, Any] = {"n_components": [1, 2, 3, 5, 10], "n_neighbors": [6, 8, 10, 12, 15, 20]}
 _CONSTRAINTS: dict[str, list[Any]] = {

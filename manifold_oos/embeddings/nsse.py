@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from manifold_oos.embeddings.base import Array, JointEmbedding
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
+from manifold_oos.embeddings.base import JointEmbedding
 from manifold_oos.numerics.eigen import largest_eigenpairs, warn_ambiguous
 from manifold_oos.numerics.graphs import laplacian, within_class_weights
 from manifold_oos.numerics.kernels import (

@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import JointEmbedding
 from manifold_oos.numerics.alignment import laplacian_alignment
 from manifold_oos.numerics.eigen import fix_signs, smallest_eigenpairs
 from manifold_oos.numerics.kernels import Scale, center_kernel, kernel_matrix, resolve_sigma
-
-Array = NDArray[np.floating]
 
 _GRIDS: dict[str, Any] = {"n_components": [2, 5, 10, 20, 50], "n_neighbors": [4, 6, 8, 10, 15, 20]}
 _WIDTH = [Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared"})]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from manifold_oos.config.model import Arm, CrossValidation, Method, Protocol
 from manifold_oos.config.values import Facts, Grid, fill, grids_of, product, settle
@@ -198,7 +197,9 @@ class ArmRun:
                 value = getattr(estimator, f"{name}_", None)
                 if value is not None and np.size(value):
                     scalars[name] = float(np.mean(value))
-        return scalars | regularity(placed, self.bench)
+            if estimator is not None and hasattr(estimator, "scalars"):
+                scalars |= estimator.scalars()
+        return scalars
 
     def _times(self, placed: Placed | None, labelled: Labelled | None) -> dict[str, float]:
         fits = placed.fits.values() if placed else ()
@@ -226,21 +227,6 @@ def compute(name: str, outcome: Outcome) -> float | None:
     if missing:
         return None
     return metric.compute(outcome) if metric.compute else float(outcome.scalars[name])
-
-
-def regularity(placed: Placed, bench: Workbench) -> dict[str, float]:
-    """Ĝ, D̂ and R̂ = Σ Ĝ − λD̂ at the one σ of an interpolator; λ as given, else as its search would balance it."""
-    extender = placed.fits["extender"].estimator if "extender" in placed.fits else None
-    sigma = np.unique(getattr(extender, "sigma_", ()))
-    if extender is None or len(sigma) != 1 or not hasattr(extender, "regularity") or bench.points.y is None:
-        return {}
-    G, D = (np.asarray(part, dtype=float) for part in extender.regularity(float(sigma[0])))
-    weight = extender.get_params().get("lambda_")
-    if weight is None:
-        searching = clone(extender).set_params(sigma="regularity")
-        X, y, key = bench.points.X, bench.points.y, ("lambdas", *placed.key[:2], placed.d, str(searching))
-        weight = bench.once(key, lambda: searching.fit(X, placed.known, y).lambdas_)
-    return {"gradient": float(G.sum()), "separation": float(D.sum()), "regularity": float(np.sum(G - weight * D))}
 
 
 def reported(estimator: Any) -> Iterable[tuple[str, Any]]:

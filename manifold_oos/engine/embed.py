@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from manifold_oos import datasets
+from manifold_oos.arrays import Array
 from manifold_oos.config.model import Arm, Data, Experiment, Method, Protocol
 from manifold_oos.config.values import Facts, fill
 from manifold_oos.datasets.base import Dataset
@@ -23,7 +24,6 @@ from manifold_oos.errors import ConfigError, DataError
 from manifold_oos.novelty import NOVEL
 from manifold_oos.pipeline import OutOfSample
 
-Array = NDArray[np.floating]
 #: Options that need labels, which new points do not have.
 NEEDS_LABELS = ("classes", "per_class", "pattern", "labels_file")
 #: Of more known points so many are taken: matrices of all pairs of them still fit in a small computer.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from manifold_oos import registry
+from manifold_oos.arrays import Array
 from manifold_oos.config.model import Method
 from manifold_oos.engine.splits import Points
 from manifold_oos.numerics.kernels import squared_distances
@@ -21,7 +22,6 @@ from manifold_oos.placement import MOST_ALONE, evenly
 from manifold_oos.registry import KINDS, signature
 from manifold_oos.steps import Step
 
-Array = NDArray[np.floating]
 #: Floats in the largest block of distances.
 BLOCK_FLOATS = 2**24
 

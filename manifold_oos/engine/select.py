@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manifold_oos.config.model import CrossValidation, Protocol
 from manifold_oos.config.values import Grid, product
@@ -15,7 +14,6 @@ from manifold_oos.engine.fits import Workbench
 from manifold_oos.engine.splits import Points
 from manifold_oos.metrics import METRICS
 
-Index = NDArray[np.int64]
 #: A class with fewer known points than this cannot be divided in a useful way.
 SMALLEST_CLASS = 3
 

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manifold_oos import datasets
+from manifold_oos.arrays import Array, Index
 from manifold_oos.config.model import Split
 from manifold_oos.config.values import Facts
 from manifold_oos.datasets.base import Dataset
 from manifold_oos.errors import DataError
 from manifold_oos.numerics.kernels import squared_distances
-
-Array = NDArray[np.floating]
-Index = NDArray[np.int64]
 
 
 def split_seed(seed: int, dataset: str, size: float, repetition: int) -> np.random.SeedSequence:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from manifold_oos import registry
+from manifold_oos.arrays import Array
 from manifold_oos.config.model import Method
 from manifold_oos.config.values import product
 from manifold_oos.datasets.base import Dataset
@@ -28,7 +29,6 @@ from manifold_oos.engine.splits import DataRef, Points, SplitRef, standardized
 from manifold_oos.numerics.shared import Kept, sharing
 from manifold_oos.registry import KINDS
 
-Array = NDArray[np.floating]
 #: Coordinates beyond these are not kept for the viewer.
 KEPT_DIMENSIONS = 20
 # Workers of a cluster may be threads; warnings and the BLAS limit belong to the process.

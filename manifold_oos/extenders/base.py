@@ -11,10 +11,10 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from manifold_oos import costs
+from manifold_oos.arrays import Array
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.chunks import is_lazy, map_lazily, map_rows
 
-Array = NDArray[np.floating]
 UNLABELLED = -1
 
 
@@ -41,6 +41,8 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
     memory: ClassVar[str] = ""
     #: What to take where that is too much.
     instead: ClassVar[str] = ""
+    #: By parameter, a number from ``scalars()`` that belongs on the second axis of its sweep.
+    sweep_metrics: ClassVar[Mapping[str, str]] = {}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     @classmethod

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from manifold_oos.arrays import Array, Index
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.propagation import PropagationExtender
 from manifold_oos.numerics.graphs import neighborhoods
 from manifold_oos.numerics.splines import neighborhood_blocks, spline_weights, tangent_coordinates
 from manifold_oos.steps import Step
 
-Array = NDArray[np.floating]
-Index = NDArray[np.integer]
 #: Most iterations that ``steps_`` keeps, evenly spread.
 MAX_STEPS = 50
 #: Iterations in a row with more change than the least so far that count as divergence.

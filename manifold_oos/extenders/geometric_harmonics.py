@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.krr import gaussian_width
 from manifold_oos.numerics.kernels import Scale, gaussian_kernel, kernel_matrix, squared_distances
-
-Array = NDArray[np.floating]
 
 
 class GeometricHarmonics(Extender):

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg, splu
-from sklearn.utils._param_validation import StrOptions
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import StrOptions
 from manifold_oos.extenders.propagation import PropagationExtender
-
-Array = NDArray[np.floating]
 
 
 class GlobalOptimization(PropagationExtender):

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.kernels import squared_distances
 from manifold_oos.numerics.rbf import merge_duplicates
 
-Array = NDArray[np.floating]
 #: Singular values of K below this share of the largest are left out of its pseudo-inverse.
 CUT = 1e-8
 

@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.rbf import some_centers
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
 from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances, squared_norms
 from manifold_oos.numerics.rbf import spectral_whitening, subset_coefficients, whitening
-
-Array = NDArray[np.floating]
 
 
 class KernelRidgeExtender(Extender):

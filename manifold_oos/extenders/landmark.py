@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.embeddings.isomap import Isomap, LandmarkIsomap
 from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.geodesics import distance_graph, extend_geodesics, shortest_paths
-
-Array = NDArray[np.floating]
 
 
 class LandmarkExtender(Extender):

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.krr import gaussian_width
 from manifold_oos.numerics.kernels import Scale, squared_distances
 
-Array = NDArray[np.floating]
 #: More halvings than data resolve: the last width is a billionth of the first.
 MOST_LEVELS = 30
 

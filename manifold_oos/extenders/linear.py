@@ -6,12 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-
-Array = NDArray[np.floating]
 
 
 class LinearExtender(Extender):

@@ -6,13 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.neighbors import NeighborExtender
 from manifold_oos.numerics.kernels import mean_squared_distance
-
-Array = NDArray[np.floating]
 
 
 class LVMExtender(NeighborExtender):

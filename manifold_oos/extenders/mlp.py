@@ -7,13 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPRegressor
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-
-Array = NDArray[np.floating]
 
 
 class MLPExtender(Extender):
@@ -93,8 +91,9 @@ class MLPExtender(Extender):
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         # Sums in another order end in another minimum: points are sorted, so that their order does not matter.
         order = np.lexsort(np.hstack([X, Y]).T)
-        self._inputs, self._outputs = StandardScaler().fit(X[order]), StandardScaler().fit(Y[order])
-        self._network = MLPRegressor(
+        self._offset, self._scale = _standard(X[order])
+        self._shift, self._spread = _standard(Y[order])
+        network = MLPRegressor(
             hidden_layer_sizes=tuple(self.hidden_layer_sizes),
             solver="lbfgs",
             alpha=self.alpha,
@@ -102,12 +101,20 @@ class MLPExtender(Extender):
             max_fun=10 * self.max_iter,
             random_state=self.random_state,
         )
-        targets = self._outputs.transform(Y[order])
-        self._network.fit(self._inputs.transform(X[order]), targets[:, 0] if Y.shape[1] == 1 else targets)
-        self.n_iter_, self.loss_ = int(self._network.n_iter_), float(self._network.loss_)
+        targets = (Y[order] - self._shift) / self._spread
+        network.fit((X[order] - self._offset) / self._scale, targets[:, 0] if Y.shape[1] == 1 else targets)
+        self._weights, self._biases = list(network.coefs_), list(network.intercepts_)
+        self.n_iter_, self.loss_ = int(network.n_iter_), float(network.loss_)
         self._row_floats = X.shape[1] + sum(self.hidden_layer_sizes)
 
     def _transform(self, X: Array) -> Array:
-        predicted = self._network.predict(self._inputs.transform(X)).reshape(len(X), -1)
-        coordinates: Array = self._outputs.inverse_transform(predicted)
-        return coordinates
+        values = (X - self._offset) / self._scale
+        for i, (W, b) in enumerate(zip(self._weights, self._biases, strict=True)):
+            values = values @ W + b if i == 0 else np.maximum(values, 0) @ W + b
+        return values * self._spread + self._shift
+
+
+def _standard(Z: Array) -> tuple[Array, Array]:
+    """Mean and deviation of each column, 1 where it does not vary."""
+    spread = Z.std(axis=0)
+    return Z.mean(axis=0), np.where(spread > 0, spread, 1.0)

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from manifold_oos.arrays import Array
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-
-Array = NDArray[np.floating]
 
 
 class NeighborExtender(Extender):

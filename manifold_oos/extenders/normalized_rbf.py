@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dpocon
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances
 from manifold_oos.numerics.rbf import merge_duplicates
 
-Array = NDArray[np.floating]
 #: The width is a multiple of the mean distance to so many neighbours.
 NEIGHBORS = 10
 #: Multiples of which leave-one-out takes the best.

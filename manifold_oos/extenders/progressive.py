@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import HasMethods, Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.sosi import center_counts, nearest_class
 from manifold_oos.registry import build
 from manifold_oos.steps import Step
 
-Array = NDArray[np.floating]
 #: A method as a config or a caller writes it.
 Method = str | Mapping[str, Any] | Any
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.alignment import laplacian_alignment, lle_alignment, ltsa_alignment, spline_alignment
 
-Array = NDArray[np.floating]
 ALIGNMENTS = ("lle", "ltsa", "spline", "laplacian")
 
 

@@ -7,15 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.krr import gaussian_width, solve_ridge
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
 from manifold_oos.numerics.kernels import Scale
-
-Array = NDArray[np.floating]
 
 
 class RandomFeatures(Extender):

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
@@ -24,7 +25,6 @@ from manifold_oos.numerics.rbf_regularity import Boundaries, boundaries, compres
 from manifold_oos.numerics.rbf_scales import ScaleCurves, balanced_scales, ratio_scales, scale_curves, scale_grid
 from manifold_oos.numerics.shared import shared
 
-Array = NDArray[np.floating]
 #: The values of ``sigma`` that choose a scale per dimension from the class labels.
 SEARCHED = ("regularity", "ratio")
 
@@ -93,6 +93,7 @@ class RBFExtender(Extender):
     memory: ClassVar[str] = "3*n_centers**2 + 3.5*min(N*n_centers, 2**20)"
     instead: ClassVar[str] = "n_centers=2000, or lle"
     grids: ClassVar[Mapping[str, Any]] = {"sigma": [{"median": f} for f in (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)]}
+    sweep_metrics: ClassVar[Mapping[str, str]] = {"sigma": "regularity"}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "sigma": [None, Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared", *SEARCHED})],
         "lambda_": [None, Interval(Real, 0, None, closed="left")],
@@ -195,6 +196,23 @@ class RBFExtender(Extender):
     def _transform(self, X: Array) -> Array:
         squared = squared_distances(X - self.offset_, self.centers_, self._norms)
         return evaluate(squared, self.coefficients_, self.sigma_)
+
+    def scalars(self) -> dict[str, float]:
+        """Ĝ, D̂ and R̂ = Σ Ĝ − λD̂ at the one scale of all dimensions; λ as given, else as the search balances it."""
+        sigma = np.unique(self.sigma_)
+        if len(sigma) != 1 or self._codes is None:
+            return {}
+        G, D = self.regularity(float(sigma[0]))
+        weight: Any = self.lambda_
+        if weight is None:
+            points = self.centers_[: len(self._values)]
+            search = RBFExtender("regularity", n_neighbors=self.n_neighbors).fit(points, self._values, self._codes)
+            weight = search.lambdas_
+        return {
+            "gradient": float(G.sum()),
+            "separation": float(D.sum()),
+            "regularity": float((G - weight * D).sum()),
+        }
 
     def regularity(self, sigma: float) -> tuple[Array, Array]:
         r"""The two terms of the regularisation objective when the training points alone are interpolated.

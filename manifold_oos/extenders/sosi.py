@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.arrays import Array
+from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.rbf import SEARCHED, RBFExtender
 from manifold_oos.numerics.convex_weights import convex_weights
 from manifold_oos.numerics.kernels import Scale, squared_distances
 from manifold_oos.numerics.rbf import PACKED_FROM, Gaussians, evaluate, farthest_points
 from manifold_oos.steps import Step
-
-Array = NDArray[np.floating]
 
 
 class SOSI(RBFExtender):

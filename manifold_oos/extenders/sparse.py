@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.basis_pursuit import sparse_codes
-
-Array = NDArray[np.floating]
 
 
 class SparseExtender(Extender):

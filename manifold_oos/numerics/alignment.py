@@ -6,14 +6,11 @@ matrix that vanishes on constants.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.graphs import connect_weights, knn_weights, laplacian, neighborhoods
 from manifold_oos.numerics.splines import neighborhood_blocks, spline_blocks, tangent_coordinates
-
-Array = NDArray[np.floating]
-Index = NDArray[np.integer]
 
 
 def assemble(index: Index, blocks: Array, n: int) -> sparse.csr_array:

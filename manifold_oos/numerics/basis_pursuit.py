@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from threadpoolctl import ThreadpoolController
 
+from manifold_oos.arrays import Array
 from manifold_oos.numerics.shared import shared
 
-Array = NDArray[np.floating]
 #: Certified relative duality gap above which a column is solved again by HiGHS.
 GAP = 1e-6
 _MAX_ROUNDS = 200

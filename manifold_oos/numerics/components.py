@@ -4,13 +4,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import pairwise_distances_argmin_min
 
-Array = NDArray[np.floating]
-Index = NDArray[np.integer]
+from manifold_oos.arrays import Array, Index
+
 #: Weights or distances of a graph, dense or sparse.
 Weights = Any
 

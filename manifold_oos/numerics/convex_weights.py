@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.floating]
+from manifold_oos.arrays import Array
 
 
 def convex_weights(X: Array, neighbours: NDArray, targets: Array) -> Array:

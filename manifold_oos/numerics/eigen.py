@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.linalg import lapack
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-Array = NDArray[np.floating]
+from manifold_oos.arrays import Array
+
 #: A dense or sparse symmetric matrix.
 Matrix = Any
 

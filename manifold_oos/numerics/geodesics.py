@@ -1,15 +1,12 @@
 """Geodesic distances: shortest paths through the neighbour graph, also for points that are not in it."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
+from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.components import connect_components
 from manifold_oos.numerics.graphs import directed_graph, neighbor_graph
-
-Array = NDArray[np.floating]
-Index = NDArray[np.integer]
 
 
 def distance_graph(X: Array, n_neighbors: int, disconnected: str = "connect") -> sparse.csr_array:

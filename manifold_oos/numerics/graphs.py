@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 
+from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.basis_pursuit import sparse_codes
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
 from manifold_oos.numerics.components import component_links, count_components
@@ -14,8 +15,6 @@ from manifold_oos.numerics.components import connect_components as connect_compo
 from manifold_oos.numerics.kernels import gaussian_kernel, kernel_matrix, squared_distances
 from manifold_oos.numerics.shared import shared
 
-Array = NDArray[np.floating]
-Index = NDArray[np.integer]
 #: Symmetric weights of a graph, dense or sparse.
 Weights = Any
 

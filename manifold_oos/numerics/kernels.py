@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
+from manifold_oos.arrays import Array
 from manifold_oos.errors import ConfigError
 from manifold_oos.numerics.shared import shared
 
-Array = NDArray[np.floating]
 #: A kernel width: a number, {"median": f} for f median training distances, or "mean_squared".
 Scale = float | Mapping[str, float] | str
 #: Up to so many features each pair once is faster than all pairs by a matrix product.

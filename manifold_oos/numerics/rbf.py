@@ -9,10 +9,10 @@ from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpftrf, dpftrs
 from sklearn.exceptions import ConvergenceWarning
 
+from manifold_oos.arrays import Array
 from manifold_oos.numerics.chunks import BLOCK_FLOATS, map_rows
 from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances, squared_norms
 
-Array = NDArray[np.floating]
 #: Largest ‖c‖₁/‖y‖_∞ of a trusted interpolant: kernel values are right to about 1e-15, so f is right to 1e-7.
 AMPLIFICATION = 1e8
 #: How far an interpolant may miss its values, relative to the largest, before a warning is due.

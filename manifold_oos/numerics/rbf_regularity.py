@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.linalg.blas import dtrmm
 
+from manifold_oos.arrays import Array
 from manifold_oos.numerics.kernels import squared_distances
 
-Array = NDArray[np.floating]
 #: Floats of one work array of the gradients: 1 MiB, which stays in the processor's cache.
 WORK_FLOATS = 2**17
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.numerics.kernels import gaussian_kernel
 from manifold_oos.numerics.rbf import solve, trusted
 from manifold_oos.numerics.rbf_regularity import Boundaries, regularity
 
-Array = NDArray[np.floating]
 #: Scales that are tried; a step is a factor of about 1.09.
 N_SCALES = 40
 #: Largest scale that is tried, in median distances.

@@ -3,12 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
-
-Array = NDArray[np.floating]
-Index = NDArray[np.integer]
 
 #: Points closer than this, in units of their neighbourhood, bend a spline as if they were this far apart: at one
 #: place they pull each other together strongly instead of making the system singular.

@@ -2,28 +2,10 @@
 
 import numpy as np
 import pytest
+from samples import blobs, literal_laplacian
 from scipy import linalg
-from scipy.spatial.distance import pdist
 
 from manifold_oos.embeddings.fisher import FisherEmbedding
-
-
-def blobs(sizes=(14, 11, 15), D=6, seed=0):
-    random = np.random.default_rng(seed)
-    y = np.repeat(np.arange(len(sizes)), sizes)
-    return 1.5 * random.standard_normal((len(sizes), D))[y] + random.standard_normal((len(y), D)), y
-
-
-def literal_laplacian(X, y, k, same):
-    N = len(X)
-    beta = np.mean(pdist(X, "sqeuclidean"))
-    W = np.zeros((N, N))
-    for i in range(N):
-        others = [j for j in range(N) if j != i and (y[j] == y[i]) == same]
-        others.sort(key=lambda j: np.sum((X[i] - X[j]) ** 2))
-        for j in others[:k]:
-            W[i, j] = W[j, i] = np.exp(-np.sum((X[i] - X[j]) ** 2) / beta)
-    return np.diag(W.sum(axis=1)) - W
 
 
 def regularised(L_w, ridge):

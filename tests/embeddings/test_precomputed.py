@@ -122,5 +122,5 @@ def test_an_array_as_the_embedding_of_a_pipeline(data):
     half = OutOfSample(Y.tolist(), "rbf").fit(found.X, labels)
     np.testing.assert_array_equal(half.embedding_, Y[labels != -1])
     assert half.new_embedding_.shape == (20, 3) and half.score(found.X, found.y) > 0.8
-    with pytest.raises(ValueError, match="60 coordinates for 80 points"):
+    with pytest.raises(ValueError, match="coordinates of 60 points and X has 80"):
         OutOfSample(Y[:60], "rbf").fit(found.X)

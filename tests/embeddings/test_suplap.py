@@ -2,31 +2,13 @@
 
 import numpy as np
 import pytest
+from samples import blobs, literal_weights
 from scipy import linalg
 from scipy.spatial.distance import pdist
 
 from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
 from manifold_oos.numerics.eigen import AmbiguousEigenvectors
 from manifold_oos.numerics.graphs import laplacian, within_class_weights
-
-
-def blobs(sizes=(14, 11, 15), D=6, seed=0):
-    random = np.random.default_rng(seed)
-    y = np.repeat(np.arange(len(sizes)), sizes)
-    return 1.5 * random.standard_normal((len(sizes), D))[y] + random.standard_normal((len(y), D)), y
-
-
-def literal_weights(X, y, k, same):
-    """Heat weights between a point and its k nearest of the same class or of others, entry by entry."""
-    N = len(X)
-    beta = np.mean(pdist(X, "sqeuclidean"))
-    W = np.zeros((N, N))
-    for i in range(N):
-        others = [j for j in range(N) if j != i and (y[j] == y[i]) == same]
-        others.sort(key=lambda j: np.sum((X[i] - X[j]) ** 2))
-        for j in others[:k]:
-            W[i, j] = W[j, i] = np.exp(-np.sum((X[i] - X[j]) ** 2) / beta)
-    return W
 
 
 def lap(W):

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
+from manifold_oos.constraints import Interval
 from manifold_oos.datasets.base import Loader, Raw
 from manifold_oos.embeddings.base import Embedding, JointEmbedding
 from manifold_oos.extenders.base import Extender

@@ -4,7 +4,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Array = NDArray[np.floating]
+from manifold_oos.arrays import Array
+
 #: Relative to the largest squared distance: what makes the weights unique, and the multipliers taken for zero.
 RIDGE, ZERO = 1e-13, 1e-12
 #: How many neighbours, the nearest if they are in order, have weight at the start.

@@ -8,10 +8,9 @@ one per row: first those of the errors R, then those of the few coefficients C t
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.floating]
-Index = NDArray[np.integer]
+from manifold_oos.arrays import Array, Index
+
 #: Coefficients that may enter between two looks at all of them, and pivots between the two.
 CANDIDATES, PIVOTS = 24, 16
 #: Right-hand sides whose coefficients are looked at together, and floats in all their tableaux at most.

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from manifold_oos.arrays import Array
 from manifold_oos.datasets.sources import natural_key
 from manifold_oos.reporting.figures.style import (
     COLORS,
@@ -23,7 +24,6 @@ from manifold_oos.reporting.figures.style import (
     new_figure,
 )
 
-Array = NDArray[np.floating]
 #: Up to this many classes get a legend; more would only fill the page.
 LEGEND_CLASSES = 24
 #: A colour scale for true coordinates, without the pale end that vanishes on white.

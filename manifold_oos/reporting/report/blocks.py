@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from manifold_oos.arrays import Array
 from manifold_oos.datasets.base import Dataset
 
-Array = NDArray[np.floating]
 #: Longer side of a thumbnail in pixels, and how many bytes of pixels a sheet of them may have.
 SIDE = 32
 SHEET_BYTES = 2 * 2**20
