@@ -280,7 +280,7 @@ def _class_weights(
 def _nearest_in_classes(
     X: Array, codes: Index, n_neighbors: int | None, sigma: float | None, same: bool
 ) -> sparse.csr_array:
-    """Class by class and block by block: the distances at hand are those of some members to their candidates."""
+    """Class by class; the distances of many members to many candidates are never all at hand."""
     n = len(X)
     rows, columns, values = [], [], []
     for code in range(codes.max() + 1):
@@ -290,16 +290,18 @@ def _nearest_in_classes(
         k = available if n_neighbors is None else min(n_neighbors, available)
         if k == 0:
             continue
-        step = max(1, BLOCK_FLOATS // len(others))
-        for start in range(0, len(members), step):
-            some = members[start : start + step]
-            squared = squared_distances(X[some], None if same and len(some) == len(others) else X[others])
+        if n_neighbors is None or len(members) * len(others) <= BLOCK_FLOATS:
+            squared = squared_distances(X[members], None if same else X[others])
             if same:
-                squared[np.arange(len(some)), start + np.arange(len(some))] = np.inf
+                np.fill_diagonal(squared, np.inf)
             nearest = np.argpartition(squared, k - 1, axis=1)[:, :k].copy()
-            rows.append(np.repeat(some, k))
-            columns.append(others[nearest].ravel())
-            values.append(heat_weights(np.sqrt(np.take_along_axis(squared, nearest, axis=1)), sigma).ravel())
+            distance = np.sqrt(np.take_along_axis(squared, nearest, axis=1))
+        else:
+            search = NearestNeighbors(n_neighbors=k).fit(X[others])
+            distance, nearest = search.kneighbors(None if same else X[members])
+        rows.append(np.repeat(members, k))
+        columns.append(others[nearest].ravel())
+        values.append(heat_weights(distance, sigma).ravel())
     if not rows:
         return sparse.csr_array((n, n), dtype=np.float64)
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
