@@ -21,6 +21,7 @@ from manifold_oos.extenders.base import UNLABELLED
 from manifold_oos.extenders.propagation import PropagationExtender
 from manifold_oos.model_files import read_model, write_model
 from manifold_oos.novelty import NoveltyScale
+from manifold_oos.numerics.chunks import is_lazy, map_lazily
 from manifold_oos.probabilities import Sharpness, calibrate, class_distances, class_probabilities, held_out
 from manifold_oos.registry import KINDS, build, find
 
@@ -202,13 +203,17 @@ class OutOfSample(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerM
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Points; with GOM or CP those of ``fit`` only.
+            Points; with GOM or CP those of ``fit`` only. A Dask array is mapped block by block when it is computed.
 
         Returns
         -------
         ndarray of shape (n, n_components)
-            Coordinates; float32 for float32.
+            Coordinates; float32 for float32, a Dask array for a Dask array.
         """
+        if is_lazy(X):
+            check_is_fitted(self)
+            dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+            return map_lazily(self.transform, X, self.embedding_.shape[1], dtype)
         points = self._checked(X)
         return self._coordinates(points).astype(points.dtype, copy=False)
 

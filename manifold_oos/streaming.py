@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from manifold_oos.arrays import Array
 from manifold_oos.atomic import write_text
@@ -29,6 +30,8 @@ from manifold_oos.pipeline import OutOfSample, load_model
 
 #: Rows of a block.
 BLOCK = 2048
+#: Blocks in flight per worker of an executor.
+AHEAD = 2
 #: A refit is due when more than this share of so many recent points is novel; of usual points it is 1 %.
 DUE, RECENT = 0.1, 100
 Block = tuple[Sequence[str], Array]
@@ -44,8 +47,27 @@ class Placement:
     seconds: float
 
 
+class Here:
+    """Places blocks one after the other in this process: what an executor of the engine does elsewhere."""
+
+    workers = 1
+
+    def share(self, value: Any) -> Any:
+        """It is at hand."""
+        return value
+
+    def map(self, calls: list[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterator[tuple[int, Any]]:
+        """Index and result of each call."""
+        for i, (function, arguments) in enumerate(calls):
+            yield i, function(*arguments)
+
+
 def place_file(
-    model_file: Path, source: Path, out: Path, progress: Callable[[int, int], None] = lambda done, total: None
+    model_file: Path,
+    source: Path,
+    out: Path,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    executor: Any = None,
 ) -> Placement:
     """Place the points of a file or folder and write their coordinates.
 
@@ -61,6 +83,8 @@ def place_file(
         call goes on from there.
     progress : callable
         Given the rows that are done and all of them, after each block.
+    executor : Executor, optional
+        Where blocks are placed; here when left out. The bytes are the same.
 
     Returns
     -------
@@ -80,11 +104,10 @@ def place_file(
     state = _resumed(part, note, key)
     first = state["rows"]
     writer = (_NpyOut if out.suffix.lower() == ".npy" else _CsvOut)(part, model, len(rows), state)
-    for names, X in rows.blocks(state["rows"]):
-        novelty = model.novelty(X)
-        writer.write(names, X, novelty)
-        state["rows"] += len(X)
-        state["novel"] += int((novelty > NOVEL).sum())
+    for count, novel, placed in _placed(model, writer.place, rows.blocks(state["rows"]), executor or Here()):
+        writer.write(placed)
+        state["rows"] += count
+        state["novel"] += novel
         state["bytes"] = writer.flush()
         write_text(note, json.dumps({"key": key, **state}))
         progress(state["rows"], len(rows))
@@ -94,6 +117,35 @@ def place_file(
     part.replace(out)
     note.unlink(missing_ok=True)
     return Placement(len(rows), state["novel"], first, time.monotonic() - started)
+
+
+def _placed(
+    model: OutOfSample, place: Callable[..., Any], blocks: Iterator[Block], executor: Any
+) -> Iterator[tuple[int, int, Any]]:
+    """Rows, novel rows and what is written of each block, in order; some blocks for every worker are in flight."""
+    shared = {"model": executor.share(model)}
+    while window := list(islice(blocks, AHEAD * executor.workers if executor.workers > 1 else 1)):
+        done = dict(executor.map([(_place_block, (shared, place, names, X)) for names, X in window]))
+        for i in range(len(window)):
+            if isinstance(done[i], Exception):
+                raise done[i]
+            yield done[i]
+
+
+def _place_block(
+    shared: dict[str, OutOfSample], place: Callable[..., Any], names: Sequence[str], X: Array
+) -> tuple[int, int, Any]:
+    with threadpool_limits(1):
+        novelty = shared["model"].novelty(X)
+        return len(X), int((novelty > NOVEL).sum()), place(shared["model"], names, X, novelty)
+
+
+def _coordinates(model: OutOfSample, names: Sequence[str], X: Array, novelty: Array) -> Array:
+    return model.transform(X)
+
+
+def _lines(model: OutOfSample, names: Sequence[str], X: Array, novelty: Array) -> bytes:
+    return _csv_text(_answers(model, names, X, novelty)).encode()
 
 
 def _stamp(path: Path) -> list[Any]:
@@ -115,16 +167,18 @@ def _resumed(part: Path, note: Path, key: list[Any]) -> dict[str, int]:
 class _NpyOut:
     """Coordinates through a memory map."""
 
+    place = staticmethod(_coordinates)
+
     def __init__(self, part: Path, model: OutOfSample, n: int, state: dict[str, int]) -> None:
-        self.model, self.at = model, state["rows"]
+        self.at = state["rows"]
         shape = (n, model.embedding_.shape[1])
         part.parent.mkdir(parents=True, exist_ok=True)
         mode = "r+" if self.at else "w+"
         self.map = open_memmap(part, mode=mode, dtype=np.float64, shape=None if self.at else shape)
 
-    def write(self, names: Sequence[str], X: Array, novelty: Array) -> None:
-        self.map[self.at : self.at + len(X)] = self.model.transform(X)
-        self.at += len(X)
+    def write(self, placed: Array) -> None:
+        self.map[self.at : self.at + len(placed)] = placed
+        self.at += len(placed)
 
     def flush(self) -> int:
         self.map.flush()
@@ -137,20 +191,18 @@ class _NpyOut:
 class _CsvOut:
     """Lines of text; what an interrupted block left behind the last whole one is cut off."""
 
+    place = staticmethod(_lines)
+
     def __init__(self, part: Path, model: OutOfSample, n: int, state: dict[str, int]) -> None:
-        self.model = model
         part.parent.mkdir(parents=True, exist_ok=True)
         self.stream = part.open("r+b" if state["rows"] else "w+b")
         self.stream.truncate(state["bytes"])
         self.stream.seek(state["bytes"])
         if not state["rows"]:
-            self._lines([_head(model)])
+            self.write(_csv_text([_head(model)]).encode())
 
-    def write(self, names: Sequence[str], X: Array, novelty: Array) -> None:
-        self._lines(_answers(self.model, names, X, novelty))
-
-    def _lines(self, rows: Any) -> None:
-        self.stream.write(_csv_text(rows).encode())
+    def write(self, placed: bytes) -> None:
+        self.stream.write(placed)
 
     def flush(self) -> int:
         self.stream.flush()

@@ -19,7 +19,7 @@ ROWS = [
     ["classifiers", "extenders", "embeddings", "datasets", "metrics", "model_files", "novelty", "probabilities"],
     ["placement"],
     ["numerics"],
-    ["registry"],
+    ["costs", "registry"],
     ["arrays", "atomic", "constraints", "errors", "lazy", "resources", "steps"],
 ]
 #: Who may look sideways: an extender at the embedding that it extends, a classifier at how unlabelled points look.

@@ -81,6 +81,13 @@ def facts(kind: str, cls: Any) -> list[str]:
     return lines
 
 
+def memory(cls: Any) -> str:
+    """The largest work arrays of a fit with the usual parameters, where the method states them."""
+    formula = getattr(cls, "memory", "")
+    formula = cls().memory if isinstance(formula, property) else formula
+    return f"**Memory of a fit:** `{formula}` floats. Too much? Take {cls.instead}." if formula else ""
+
+
 def method_page(kind: str, name: str, cls: Any, advice: Mapping[str, str]) -> str:
     """The page of one method."""
     documentation = parse(cls)
@@ -97,6 +104,7 @@ def method_page(kind: str, name: str, cls: Any, advice: Mapping[str, str]) -> st
         f"**Use it:** {advice['use']}",
         f"**Leave it:** {advice['avoid']}",
         f"**Cost:** {advice['cost']}",
+        memory(cls),
     ]
     if documentation.parameters:
         rows = ["| name | default | |", "|---|---|---|"]

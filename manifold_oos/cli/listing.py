@@ -39,17 +39,22 @@ def list_(kind: str, as_json: bool) -> None:
     is_flag=True,
     help="Put the method through the contract tests of its kind (NAME may be package.module:Class).",
 )
-def describe(name: str, as_json: bool, check: bool) -> None:
+@click.option("--cost", metavar="N=…", help="Memory of a fit of so many points: N=100000,D=50,d=2,Q=1000.")
+def describe(name: str, as_json: bool, check: bool, cost: str | None) -> None:
     """Explain a data set, method or metric: parameters, defaults, reference.
 
     \b
     moos describe sosi
     moos describe extenders/lle                    where a bare name is ambiguous
+    moos describe isomap --cost N=100000,D=50      what would a fit take, and is it there?
     moos describe --check mypackage.module:Class   does my own method keep the contract?
     """
     kind, thing = resolve(name)
     if check:
         run_checks(name, thing)
+        return
+    if cost is not None:
+        click.echo(costs_of(name, kind, thing, sizes_of(cost)))
         return
     documentation = document(kind, thing)
     if as_json:
@@ -172,6 +177,50 @@ def notes(kind: str, thing: Any) -> str:
         lines += [f"Licence: {licence}" for licence in licences]
     if kind == "datasets" and issubclass(thing, FileLoader):
         lines.append(f"Page: {thing.spec().page}" + (f" ({thing.spec().form})" if thing.spec().form else ""))
+    return "\n".join(lines)
+
+
+def sizes_of(text: str) -> dict[str, float]:
+    """The numbers of ``N=100000,D=50``, which name N at least.
+
+    Examples
+    --------
+    >>> sizes_of("N=1e5,d=3")
+    {'N': 100000.0, 'D': 50.0, 'd': 3.0, 'Q': 0.0}
+    """
+    sizes = {"N": 0.0, "D": 50.0, "d": 2.0, "Q": 0.0}
+    for part in text.split(","):
+        key, _, number = part.partition("=")
+        try:
+            sizes[key.strip()] = float(number) if key.strip() in sizes else float("nan")
+        except ValueError:
+            sizes[key] = float("nan")
+    if not sizes["N"] >= 1 or not all(0 <= value < float("inf") for value in sizes.values()):
+        raise ConfigError(f"--cost {text}: write N=100000, or N=100000,D=50,d=2,Q=1000")
+    return sizes
+
+
+def costs_of(name: str, kind: str, cls: Any, sizes: dict[str, float]) -> str:
+    """What a fit with the usual parameters takes: memory, beside what there is of it, and the order of time."""
+    import yaml
+
+    from manifold_oos.costs import available_memory, needed, readable
+    from manifold_oos.resources import shipped
+
+    if kind not in ("embeddings", "extenders"):
+        raise ConfigError(f"--cost {name}: told of embeddings and extenders")
+    method = cls()
+    size = needed(method, **sizes)
+    at = ", ".join(f"{key} = {value:,.0f}" for key, value in sizes.items() if value)
+    lines = [f"{name} ({kind}) for {at}"]
+    if size is None:
+        lines.append("Memory: not stated")
+    else:
+        lines.append(f"Memory: {readable(size)}, {method.memory} floats; there are {readable(available_memory())}")
+        lines += [f"Instead: {method.instead}"] if size > available_memory() else []
+    advice = yaml.safe_load(shipped("docs").joinpath("methods", "advice.yaml").read_text(encoding="utf-8"))
+    if getattr(cls, "name", None) in advice[kind]:
+        lines.append(f"Cost: {advice[kind][cls.name]['cost']}")
     return "\n".join(lines)
 
 

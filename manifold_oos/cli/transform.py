@@ -11,14 +11,18 @@ import click
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--in", "source", required=True, type=click.Path(path_type=Path), help="Folder, .npy, .csv, or -.")
 @click.option("--out", type=click.Path(path_type=Path), help=".npy or .csv file to write.")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="A Dask scheduler (tcp://host:port) that places blocks, or local."
+)
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-def transform(model: Path, source: Path, out: Path | None, quiet: bool) -> None:
+def transform(model: Path, source: Path, out: Path | None, scheduler: str | None, quiet: bool) -> None:
     """Place new points with a saved model, however many; stopped, it goes on where it was.
 
     \b
     moos embed my.yaml --save my.model
     moos transform my.model --in new.npy --out coordinates.npy
     moos transform my.model --in new_images --out coordinates.csv
+    moos transform my.model --in new.npy --out coordinates.npy --scheduler tcp://head-node:8786
 
     A .csv has label, confidence and novelty beside the coordinates. With --in - each line of numbers on standard
     input is answered at once by a line of CSV, and a word is said when so many points are novel that the model
@@ -30,8 +34,8 @@ def transform(model: Path, source: Path, out: Path | None, quiet: bool) -> None:
     from manifold_oos.streaming import place_file, place_lines
 
     if str(source) == "-":
-        if out is not None:
-            raise ConfigError("--in - answers on standard output; leave --out away")
+        if out is not None or scheduler is not None:
+            raise ConfigError("--in - answers on standard output; leave --out and --scheduler away")
         with threadpool_limits(1):
             count, novel = place_lines(
                 model, sys.stdin, _answer, lambda text: click.echo(f"moos: {text}", err=True)
@@ -41,8 +45,16 @@ def transform(model: Path, source: Path, out: Path | None, quiet: bool) -> None:
         return
     if out is None:
         raise ConfigError("give --out FILE for the coordinates")
-    with threadpool_limits(1):
-        result = place_file(model, source, out, (lambda done, total: None) if quiet else _Lines())
+    executor = None
+    if scheduler is not None:
+        from manifold_oos.engine.executors import make_executor
+
+        executor = make_executor(None, scheduler)
+    try:
+        result = place_file(model, source, out, (lambda done, total: None) if quiet else _Lines(), executor)
+    finally:
+        if executor is not None:
+            executor.close()
     resumed = f", {result.resumed:,} of them from an earlier start" if result.resumed else ""
     click.echo(
         f"{out}: {result.rows:,} points{resumed}, {result.novel:,} of them novel"

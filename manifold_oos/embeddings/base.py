@@ -11,8 +11,9 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from manifold_oos import costs
 from manifold_oos.arrays import Array
-from manifold_oos.numerics.chunks import map_rows
+from manifold_oos.numerics.chunks import is_lazy, map_lazily, map_rows
 
 
 class Embedding(BaseEstimator, ABC):
@@ -30,6 +31,10 @@ class Embedding(BaseEstimator, ABC):
     supervised: ClassVar[bool] = False
     #: Values that ``moos sweep`` takes for a parameter when none are given.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    #: Floats of the largest work arrays of ``fit``: see :mod:`manifold_oos.costs`. Empty: not stated, not checked.
+    memory: ClassVar[str] = ""
+    #: What to take where that is too much.
+    instead: ClassVar[str] = ""
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     n_components: int
@@ -55,6 +60,7 @@ class Embedding(BaseEstimator, ABC):
             check_classification_targets(y)
         else:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        costs.check(self, N=len(X), D=X.shape[1], d=self.n_components or X.shape[1])
         self.embedding_ = self._fit(X, None if y is None else np.asarray(y))
         return self
 
@@ -95,14 +101,16 @@ class JointEmbedding(TransformerMixin, Embedding):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Points.
+            Points; a Dask array is mapped block by block when it is computed.
 
         Returns
         -------
         ndarray of shape (n, n_components)
-            Coordinates.
+            Coordinates; a Dask array for a Dask array.
         """
         check_is_fitted(self, "embedding_")
+        if is_lazy(X):
+            return map_lazily(self.transform, X, self.embedding_.shape[1])
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return map_rows(self._transform, X, row_floats=len(self.embedding_))
 

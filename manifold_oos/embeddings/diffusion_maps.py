@@ -69,6 +69,8 @@ class DiffusionMaps(Embedding):
     """
 
     name: ClassVar[str] = "diffusion_maps"
+    memory: ClassVar[str] = "2*N*N"
+    instead: ClassVar[str] = "laplacian_eigenmaps, whose graph is sparse"
     grids: ClassVar[Mapping[str, Any]] = {
         "n_components": [2, 5, 10, 20, 50],
         "alpha": [0, 0.5, 1],

@@ -172,6 +172,8 @@ class LDA(_Discriminant):
     """
 
     name: ClassVar[str] = "lda"
+    memory: ClassVar[str] = "4*N*min(N, D)"
+    instead: ClassVar[str] = "random_projection of the data first"
     grids: ClassVar[Mapping[str, Sequence[Any]]] = _GRIDS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
@@ -238,6 +240,8 @@ class LFDA(_Discriminant):
     """
 
     name: ClassVar[str] = "lfda"
+    memory: ClassVar[str] = "3*N*N + 4*N*min(N, D)"
+    instead: ClassVar[str] = "lda or lde"
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {**_GRIDS, "n_neighbors": [3, 5, 7, 10]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_CONSTRAINTS,
@@ -325,6 +329,8 @@ class LDE(_Discriminant):
     """
 
     name: ClassVar[str] = "lde"
+    memory: ClassVar[str] = "2*min(N*N/4, 2**20) + 30*N*n_neighbors + 4*N*min(N, D)"
+    instead: ClassVar[str] = "random_projection of the data first"
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {
         **_GRIDS,
         "n_neighbors": [3, 5, 7, 10, None],

@@ -59,6 +59,8 @@ class FisherEmbedding(Embedding):
     """
 
     name: ClassVar[str] = "fisher"
+    memory: ClassVar[str] = "8*N*N"
+    instead: ClassVar[str] = "suplap"
     supervised: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {
         "n_components": [2, 5, 7, 10, 15, 19, 25],

@@ -77,6 +77,8 @@ class IsoKRR(JointEmbedding):
     """
 
     name: ClassVar[str] = "iso_krr"
+    memory: ClassVar[str] = "14*N*N"
+    instead: ClassVar[str] = "landmark_isomap, or suplap with krr and n_centers"
     supervised: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {
         "n_components": [2, 5, 10, 19, 25, 39, 49],

@@ -65,6 +65,8 @@ class Isomap(Embedding):
     """
 
     name: ClassVar[str] = "isomap"
+    memory: ClassVar[str] = "2*N*N"
+    instead: ClassVar[str] = "landmark_isomap or ltsa"
     grids: ClassVar[Mapping[str, Any]] = _GRIDS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _CONSTRAINTS
 
@@ -145,6 +147,8 @@ class LandmarkIsomap(JointEmbedding):
     """
 
     name: ClassVar[str] = "landmark_isomap"
+    memory: ClassVar[str] = "3*N*min(N, n_landmarks)"
+    instead: ClassVar[str] = "a smaller n_landmarks"
     grids: ClassVar[Mapping[str, Any]] = {**_GRIDS, "n_landmarks": [20, 50, 100, 200]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_CONSTRAINTS,

@@ -57,6 +57,8 @@ class KPCA(JointEmbedding):
     """
 
     name: ClassVar[str] = "kpca"
+    memory: ClassVar[str] = "2*N*N"
+    instead: ClassVar[str] = "fewer points, or laplacian_eigenmaps"
     grids: ClassVar[Mapping[str, Any]] = {
         "n_components": [2, 5, 10, 20, 50],
         "sigma": [{"median": f} for f in (0.25, 0.5, 1, 2, 4)],

@@ -90,6 +90,7 @@ class LaplacianEigenmaps(Embedding):
     """
 
     name: ClassVar[str] = "laplacian_eigenmaps"
+    instead: ClassVar[str] = 'graph="knn"'
     grids: ClassVar[Mapping[str, Any]] = {
         "n_components": [2, 5, 10, 20, 50],
         "n_neighbors": [4, 6, 8, 10, 15, 20],
@@ -124,6 +125,11 @@ class LaplacianEigenmaps(Embedding):
         self.weights = weights
         self.sigma = sigma
         self.disconnected = disconnected
+
+    @property
+    def memory(self) -> str:  # type: ignore[override]
+        """Dense with the full and kernel graphs."""
+        return "3*N*N" if self.graph in DENSE else "20*N*n_neighbors"
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         heat = self.weights == "heat" and self.graph != "l1"

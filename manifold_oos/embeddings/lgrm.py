@@ -82,6 +82,8 @@ class LGRM(JointEmbedding):
     """
 
     name: ClassVar[str] = "lgrm"
+    memory: ClassVar[str] = "6*N*N"
+    instead: ClassVar[str] = "ltsa with random_features, or spectral_regression"
     nested: ClassVar[bool] = False
     grids: ClassVar[Mapping[str, Any]] = {
         "n_neighbors": [6, 7, 8, 9, 10, 12],

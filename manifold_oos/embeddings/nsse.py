@@ -114,6 +114,8 @@ class NSSE(JointEmbedding):
     """
 
     name: ClassVar[str] = "nsse"
+    memory: ClassVar[str] = "14*N*N"
+    instead: ClassVar[str] = "suplap with rbf and n_centers, or with lle"
     nested: ClassVar[bool] = False
     supervised: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {

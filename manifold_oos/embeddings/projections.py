@@ -138,6 +138,8 @@ class LPP(_GraphProjection):
     """
 
     name: ClassVar[str] = "lpp"
+    memory: ClassVar[str] = "max(5*N*min(N, D), 12*N*n_neighbors)"
+    instead: ClassVar[str] = "random_projection of the data first"
     grids: ClassVar[Mapping[str, Any]] = _GRIDS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**_GRAPH, **_CUTOFF}
 
@@ -211,6 +213,8 @@ class KLPP(_KernelProjection):
     """
 
     name: ClassVar[str] = "klpp"
+    memory: ClassVar[str] = "5*N*N"
+    instead: ClassVar[str] = "lpp"
     grids: ClassVar[Mapping[str, Any]] = {**_GRIDS, "sigma": [{"median": f} for f in (0.25, 0.5, 1, 2, 4)]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**_GRAPH, **_KERNEL, **_CUTOFF}
 
@@ -282,6 +286,8 @@ class SpectralRegression(_GraphProjection):
     """
 
     name: ClassVar[str] = "spectral_regression"
+    memory: ClassVar[str] = "max(20*N*n_neighbors, 2*N*min(N, D))"
+    instead: ClassVar[str] = "random_projection of the data first"
     grids: ClassVar[Mapping[str, Any]] = {**_GRIDS, "gamma": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**_GRAPH, **_RIDGE}
 
@@ -354,6 +360,8 @@ class KernelSpectralRegression(_KernelProjection):
     """
 
     name: ClassVar[str] = "kernel_spectral_regression"
+    memory: ClassVar[str] = "2*N*N"
+    instead: ClassVar[str] = "spectral_regression"
     grids: ClassVar[Mapping[str, Any]] = {
         **_GRIDS,
         "gamma": [1e-4, 1e-3, 1e-2, 1e-1, 1.0],

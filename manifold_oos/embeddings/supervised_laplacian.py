@@ -67,6 +67,7 @@ class SupervisedLaplacian(Embedding):
     """
 
     name: ClassVar[str] = "suplap"
+    instead: ClassVar[str] = 'formulation="sosi" with few n_neighbors'
     supervised: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {
         "n_components": [2, 5, 7, 10, 15, 19, 25, 30, 39, 49],
@@ -95,6 +96,11 @@ class SupervisedLaplacian(Embedding):
         self.n_neighbors = n_neighbors
         self.heat_sigma = heat_sigma
         self.formulation = formulation
+
+    @property
+    def memory(self) -> str:  # type: ignore[override]
+        """Dense in the form of NSSE."""
+        return "4*N*N" if self.formulation == "nsse" else "2*min(N*N/4, 2**20) + 30*N*n_neighbors"
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         y = np.asarray(y)

@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from manifold_oos import costs
 from manifold_oos.arrays import Array
 from manifold_oos.embeddings.base import Embedding
-from manifold_oos.numerics.chunks import map_rows
+from manifold_oos.numerics.chunks import is_lazy, map_lazily, map_rows
 
 UNLABELLED = -1
 
@@ -36,6 +37,10 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
     supervised: ClassVar[bool] = False
     #: Values that ``moos sweep`` takes for a parameter when none are given.
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {}
+    #: Floats of the largest work arrays of ``fit``: see :mod:`manifold_oos.costs`. Empty: not stated, not checked.
+    memory: ClassVar[str] = ""
+    #: What to take where that is too much.
+    instead: ClassVar[str] = ""
     #: By parameter, a number from ``scalars()`` that belongs on the second axis of its sweep.
     sweep_metrics: ClassVar[Mapping[str, str]] = {}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
@@ -105,7 +110,10 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
         check_array(Y, input_name="Y")
         if embedding is not None and not self.supports(embedding):
             raise ValueError(f"{self.name} does not extend {type(embedding).__name__}")
-        self._row_floats = len(X) + (0 if X_new is None else len(X_new))
+        Q = 0 if X_new is None else len(X_new)
+        M = len(getattr(embedding, "landmarks_", X))
+        costs.check(self, N=len(X), Q=Q, D=X.shape[1], d=Y.shape[1], M=M)
+        self._row_floats, self._columns = len(X) + Q, Y.shape[1]
         self._fit(X, Y, y, X_new, embedding)
         return self
 
@@ -115,14 +123,16 @@ class Extender(TransformerMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            New points.
+            New points; a Dask array is mapped block by block when it is computed.
 
         Returns
         -------
         ndarray of shape (n, d)
-            Their coordinates.
+            Their coordinates; a Dask array for a Dask array.
         """
         check_is_fitted(self)
+        if is_lazy(X):
+            return map_lazily(self.transform, X, self._columns)
         if not self._valid(X):
             X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return map_rows(self._transform, np.asarray(X), row_floats=self._row_floats)

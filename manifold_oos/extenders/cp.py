@@ -99,6 +99,8 @@ class CoordinatePropagation(PropagationExtender):
     """
 
     name: ClassVar[str] = "cp"
+    memory: ClassVar[str] = "(N + Q)*(min(2*(n_neighbors + 1)*D, 2**21/(N + Q)) + 2*n_neighbors**2)"
+    instead: ClassVar[str] = "fewer new points at a time"
     nested: ClassVar[bool] = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PropagationExtender._parameter_constraints,

@@ -57,6 +57,8 @@ class GeometricHarmonics(Extender):
     """
 
     name: ClassVar[str] = "geometric_harmonics"
+    memory: ClassVar[str] = "3*N*N"
+    instead: ClassVar[str] = "random_features or lle"
     grids: ClassVar[Mapping[str, Any]] = {
         "delta": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
         "sigma": [{"median": f} for f in (0.25, 0.5, 0.7, 1.0, 1.4, 2.0)],

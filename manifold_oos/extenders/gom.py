@@ -52,6 +52,8 @@ class GlobalOptimization(PropagationExtender):
     """
 
     name: ClassVar[str] = "gom"
+    memory: ClassVar[str] = "(N + Q)*(min(2*(n_neighbors + 1)*D, 2**21/(N + Q)) + 2*n_neighbors**2)"
+    instead: ClassVar[str] = "fewer new points at a time"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PropagationExtender._parameter_constraints,
         "solver": [StrOptions({"factorization", "cg"})],

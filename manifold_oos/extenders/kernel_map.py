@@ -61,6 +61,8 @@ class KernelMap(Extender):
     """
 
     name: ClassVar[str] = "kernel_map"
+    memory: ClassVar[str] = "3*N*N"
+    instead: ClassVar[str] = "lle or lvm"
     grids: ClassVar[Mapping[str, Any]] = {
         "n_neighbors": [1, 3, 5, 10, 20],
         "factor": [0.5, 0.7, 1.0, 1.4, 2.0, 2.8],

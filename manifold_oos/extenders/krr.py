@@ -60,6 +60,8 @@ class KernelRidgeExtender(Extender):
     """
 
     name: ClassVar[str] = "krr"
+    memory: ClassVar[str] = "2*n_centers**2 + min(N, 10000)**2"
+    instead: ClassVar[str] = "n_centers=2000, or random_features"
     grids: ClassVar[Mapping[str, Any]] = {
         "alpha": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0],
         "sigma": [{"median": f} for f in (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)],

@@ -48,6 +48,8 @@ class LandmarkExtender(Extender):
     """
 
     name: ClassVar[str] = "landmark"
+    memory: ClassVar[str] = "2*N*M"
+    instead: ClassVar[str] = "landmark_isomap in place of isomap"
     interpolates: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Any]] = {"n_neighbors": [4, 6, 8, 10, 15, 20]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

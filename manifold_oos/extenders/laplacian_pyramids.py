@@ -63,6 +63,8 @@ class LaplacianPyramids(Extender):
     """
 
     name: ClassVar[str] = "laplacian_pyramids"
+    memory: ClassVar[str] = "3*N*N"
+    instead: ClassVar[str] = "lle or random_features"
     grids: ClassVar[Mapping[str, Any]] = {"sigma": [{"median": f} for f in (0.25, 0.5, 1, 2)]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "sigma": [None, Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared"})],

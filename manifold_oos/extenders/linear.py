@@ -45,6 +45,8 @@ class LinearExtender(Extender):
     """
 
     name: ClassVar[str] = "linear"
+    memory: ClassVar[str] = "2*N*D"
+    instead: ClassVar[str] = "random_projection of the data first"
     grids: ClassVar[Mapping[str, Any]] = {"rcond": [1e-4, 1e-3, 3e-3, 1e-2, 3e-2]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"rcond": [None, Interval(Real, 0, 1, closed="left")]}
 

@@ -43,6 +43,8 @@ class LLEExtender(NeighborExtender):
     """
 
     name: ClassVar[str] = "lle"
+    memory: ClassVar[str] = "N*D"
+    instead: ClassVar[str] = "random_projection of the data first"
     interpolates: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Any]] = {"n_neighbors": [3, 5, 8, 12, 20], "reg": [1e-4, 1e-3, 1e-2, 1e-1]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -47,6 +47,8 @@ class LVMExtender(NeighborExtender):
     """
 
     name: ClassVar[str] = "lvm"
+    memory: ClassVar[str] = "2*N*D"
+    instead: ClassVar[str] = "random_projection of the data first"
     grids: ClassVar[Mapping[str, Any]] = {"n_neighbors": [1, 2, 3, 5, 7, 10]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

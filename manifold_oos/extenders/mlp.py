@@ -58,6 +58,7 @@ class MLPExtender(Extender):
     """
 
     name: ClassVar[str] = "mlp"
+    instead: ClassVar[str] = "fewer hidden units, or random_features"
     nested: ClassVar[bool] = False
     grids: ClassVar[Mapping[str, Any]] = {
         "alpha": [1e-2, 1e-1, 1.0, 10.0],
@@ -81,6 +82,11 @@ class MLPExtender(Extender):
         self.alpha = alpha
         self.max_iter = max_iter
         self.random_state = random_state
+
+    @property
+    def memory(self) -> str:  # type: ignore[override]
+        """Activations of all points, and the steps that L-BFGS keeps."""
+        return f"3*N*(D + {sum(self.hidden_layer_sizes)}) + 30*{sum(self.hidden_layer_sizes)}*(D + d)"
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         # Sums in another order end in another minimum: points are sorted, so that their order does not matter.

@@ -73,6 +73,8 @@ class NormalizedRBF(Extender):
     """
 
     name: ClassVar[str] = "normalized_rbf"
+    memory: ClassVar[str] = "3*N*N + 2*min(N, 1000)**2"
+    instead: ClassVar[str] = "lle, or rbf with n_centers=2000"
     interpolates: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Any]] = {"factor": FACTORS}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -55,6 +55,8 @@ class Nystrom(Extender):
     """
 
     name: ClassVar[str] = "nystrom"
+    memory: ClassVar[str] = "N*D + min(N, 10000)**2"
+    instead: ClassVar[str] = 'sigma="mean_squared"'
     grids: ClassVar[Mapping[str, Any]] = {"sigma": [{"median": f} for f in (0.1, 0.2, 0.4, 0.7, 1.0)]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({"auto", "embedding", "gaussian"})],

@@ -73,6 +73,7 @@ class Progressive(Extender):
     """
 
     name: ClassVar[str] = "progressive"
+    instead: ClassVar[str] = 'extender="lle"'
     nested: ClassVar[bool] = False
     transductive: ClassVar[bool] = True
     supervised: ClassVar[bool] = True
@@ -105,6 +106,11 @@ class Progressive(Extender):
         self.n_iterations = n_iterations
         self.schedule = schedule
         self.stop_at = stop_at
+
+    @property
+    def memory(self) -> str:  # type: ignore[override]
+        """That of RBF; another extender tells its own when it is fitted."""
+        return "3*(N + Q)**2" if self.extender == "rbf" else ""
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         if y is None:

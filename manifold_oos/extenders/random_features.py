@@ -65,6 +65,8 @@ class RandomFeatures(Extender):
     """
 
     name: ClassVar[str] = "random_features"
+    memory: ClassVar[str] = "min(5*N*n_waves, 12*n_waves**2)"
+    instead: ClassVar[str] = "a smaller n_waves"
     grids: ClassVar[Mapping[str, Any]] = {
         "n_waves": [125, 250, 500, 1000, 2000],
         "alpha": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0],

@@ -93,6 +93,7 @@ class SOSI(RBFExtender):
     """
 
     name: ClassVar[str] = "sosi"
+    instead: ClassVar[str] = "n_centers=2000, or new points in portions"
     transductive: ClassVar[bool] = True
     supervised: ClassVar[bool] = True
     nested: ClassVar[bool] = False
@@ -131,6 +132,12 @@ class SOSI(RBFExtender):
         self.schedule = schedule
         self.stop_at = stop_at
         self.reoptimize = reoptimize
+
+    @property
+    def memory(self) -> str:  # type: ignore[override]
+        """All points are centres in the end; many of them are kept in packed form."""
+        centers = "(N + Q)" if self.n_centers is None else "n_centers"
+        return f"3*N*N + 2*N*Q + 4*min({centers}, 4096)**2 + {centers}**2/2"
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         if y is None:

@@ -47,6 +47,8 @@ class SparseExtender(Extender):
     """
 
     name: ClassVar[str] = "sparse"
+    memory: ClassVar[str] = "3*N*D"
+    instead: ClassVar[str] = "random_projection of the data first"
     grids: ClassVar[Mapping[str, Any]] = {"error": [True, False]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "error": ["boolean"],

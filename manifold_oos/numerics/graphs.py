@@ -9,6 +9,7 @@ from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 
 from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.basis_pursuit import sparse_codes
+from manifold_oos.numerics.chunks import BLOCK_FLOATS
 from manifold_oos.numerics.components import component_links, count_components
 from manifold_oos.numerics.components import connect_components as connect_components
 from manifold_oos.numerics.kernels import gaussian_kernel, kernel_matrix, squared_distances
@@ -279,7 +280,7 @@ def _class_weights(
 def _nearest_in_classes(
     X: Array, codes: Index, n_neighbors: int | None, sigma: float | None, same: bool
 ) -> sparse.csr_array:
-    """Class by class, so that the distances at hand are those of one class to its candidates."""
+    """Class by class; the distances of many members to many candidates are never all at hand."""
     n = len(X)
     rows, columns, values = [], [], []
     for code in range(codes.max() + 1):
@@ -289,13 +290,18 @@ def _nearest_in_classes(
         k = available if n_neighbors is None else min(n_neighbors, available)
         if k == 0:
             continue
-        squared = squared_distances(X[members], None if same else X[others])
-        if same:
-            np.fill_diagonal(squared, np.inf)
-        nearest = np.argpartition(squared, k - 1, axis=1)[:, :k]
+        if n_neighbors is None or len(members) * len(others) <= BLOCK_FLOATS:
+            squared = squared_distances(X[members], None if same else X[others])
+            if same:
+                np.fill_diagonal(squared, np.inf)
+            nearest = np.argpartition(squared, k - 1, axis=1)[:, :k].copy()
+            distance = np.sqrt(np.take_along_axis(squared, nearest, axis=1))
+        else:
+            search = NearestNeighbors(n_neighbors=k).fit(X[others])
+            distance, nearest = search.kneighbors(None if same else X[members])
         rows.append(np.repeat(members, k))
         columns.append(others[nearest].ravel())
-        values.append(heat_weights(np.sqrt(np.take_along_axis(squared, nearest, axis=1)), sigma).ravel())
+        values.append(heat_weights(distance, sigma).ravel())
     if not rows:
         return sparse.csr_array((n, n), dtype=np.float64)
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))

@@ -13,6 +13,8 @@ from manifold_oos.numerics.shared import shared
 Scale = float | Mapping[str, float] | str
 #: Up to so many features each pair once is faster than all pairs by a matrix product.
 PAIRWISE_FEATURES = 24
+#: The median distance is that of so many points at most: 400 MB of pairs.
+MEDIAN_OF = 10_000
 
 
 def squared_distances(X: Array, Z: Array | None = None, z: Array | None = None) -> Array:
@@ -102,7 +104,7 @@ def median_distance(X: Array) -> float:
     Parameters
     ----------
     X : ndarray of shape (n, D)
-        Points, at least two.
+        Points, at least two; of more than 10,000 so many, evenly spread in the order of their features.
 
     Returns
     -------
@@ -114,6 +116,8 @@ def median_distance(X: Array) -> float:
     >>> median_distance(np.array([[0.0], [1.0], [5.0]]))
     4.0
     """
+    if len(X) > MEDIAN_OF:
+        X = X[np.lexsort(X.T)[np.linspace(0, len(X) - 1, MEDIAN_OF).astype(int)]]
     return float(shared("median_distance", [X], lambda: np.median(pdist(X))))
 
 

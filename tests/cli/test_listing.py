@@ -223,3 +223,28 @@ def test_version():
     from manifold_oos import __version__
 
     assert call("--version").output == f"moos, version {__version__}\n"
+
+
+def test_cost_of_a_fit_is_told_before_it_is_made(monkeypatch):
+    monkeypatch.setenv("MOOS_MEMORY", str(2**33))
+    output = call("describe", "isomap", "--cost", "N=100000").output
+    assert "Memory: 149.0 GiB, 2*N*N floats; there are 8.0 GiB" in output
+    assert "Instead: landmark_isomap or ltsa" in output
+    assert "Cost: Shortest paths from every point" in output
+    assert "Instead" not in call("describe", "embeddings/lle", "--cost", "N=100000,D=50,d=3").output
+    small, large = (call("describe", "sosi", "--cost", f"N=200,Q={Q}").output for Q in (100, 20_000))
+    assert "MiB" in small.splitlines()[1] and "GiB" in large.splitlines()[1].partition("floats")[0]
+
+
+@pytest.mark.parametrize("cost", ["100000", "N=many", "n=5", "N=0", "N=10,D=-1", "N=inf"])
+def test_a_cost_that_cannot_be_told_says_how_to_ask(cost, capsys):
+    with pytest.raises(SystemExit):
+        main(["describe", "isomap", "--cost", cost])
+    assert "write N=100000" in capsys.readouterr().err
+
+
+def test_costs_are_told_of_embeddings_and_extenders(capsys):
+    with pytest.raises(SystemExit):
+        main(["describe", "coil20", "--cost", "N=10"])
+    assert "told of embeddings and extenders" in capsys.readouterr().err
+    assert "Memory: not stated" in call("describe", "umap", "--cost", "N=10").output

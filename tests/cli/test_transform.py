@@ -51,6 +51,31 @@ def test_the_same_answers_as_embed(table, capsys):
     assert not list(Path().glob(".a.*"))
 
 
+def test_a_cluster_writes_the_same_bytes(table, monkeypatch, capsys):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(streaming, "BLOCK", 5)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        for suffix in ("csv", "npy"):
+            assert moos("transform", "t.model", "--in", "fresh.npy", "--out", f"here.{suffix}") == 0
+            arguments = ("--scheduler", cluster.scheduler_address, "--quiet")
+            assert moos("transform", "t.model", "--in", "fresh.npy", "--out", f"there.{suffix}", *arguments) == 0
+            assert Path(f"there.{suffix}").read_bytes() == Path(f"here.{suffix}").read_bytes()
+        assert capsys.readouterr().out.count("36 points") == 4
+    assert moos("transform", "t.model", "--in", "-", "--scheduler", "local") == 2
+    assert "leave --out and --scheduler away" in capsys.readouterr().err
+
+
+def test_an_error_on_a_worker_is_raised_here(table):
+    class Failing(streaming.Here):
+        def map(self, calls):
+            return enumerate([DataError("lost")] * len(calls))
+
+    with pytest.raises(DataError, match="lost"):
+        place_file(Path("t.model"), Path("fresh.npy"), Path("f.npy"), executor=Failing())
+
+
 def test_a_column_of_labels_in_the_new_points_is_passed_over(table):
     pd.read_csv("fresh.csv").assign(kind="?").to_csv("labelled.csv", index=False)
     place_file(Path("t.model"), Path("labelled.csv"), Path("l.npy"))

@@ -1,3 +1,4 @@
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -7,6 +8,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import kneighbors_graph
 
+from manifold_oos.numerics import graphs
 from manifold_oos.numerics.components import (
     DisconnectedGraph,
     component_links,
@@ -124,6 +126,26 @@ def test_class_graphs_keep_their_neighbours_ties_included(n_neighbors, sigma, ki
     for weights, same in ((within_class_weights, True), (between_class_weights, False)):
         expected = class_weights_one_by_one(X, y, n_neighbors, sigma, same)
         np.testing.assert_array_equal(weights(X, y, n_neighbors, sigma).toarray(), expected)
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 3, 8])
+def test_large_classes_have_the_same_neighbours(n_neighbors, monkeypatch):
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((60, 5)), np.r_[rng.integers(0, 3, 59), 3]
+    monkeypatch.setattr(graphs, "BLOCK_FLOATS", 1)
+    for weights, same in ((within_class_weights, True), (between_class_weights, False)):
+        expected = class_weights_one_by_one(X, y, n_neighbors, 2.0, same)
+        np.testing.assert_allclose(weights(X, y, n_neighbors, 2.0).toarray(), expected, rtol=1e-12)
+
+
+def test_graphs_of_large_classes_take_no_memory_of_all_pairs():
+    X, y = np.random.default_rng(0).standard_normal((8000, 3)), np.arange(8000) % 2
+    tracemalloc.start()
+    within_class_weights(X, y, 5, 1.0)
+    between_class_weights(X, y, 5, 1.0)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 8 * 4000**2 / 4  # a quarter of the distances of one class to the other
 
 
 def test_class_graphs_are_made_once_per_point_set_and_cannot_be_changed():

@@ -1,0 +1,197 @@
+"""How time and memory grow with N, Q, D and d for every method, beside the papers: python benchmarks/growth.py.
+
+Processor time of one thread (the least of some repeats) and the peak that tracemalloc sees, on a drawn Swiss roll
+with four classes. Exponents are the slopes of least squares in logarithms. The embedding or extender of a paper
+that grows faster than its formula allows, by more than a tolerance for noise, is listed at the end (exit code 1).
+Memory is also set against the formula that the method states (manifold_oos/costs.py).
+"""
+
+import argparse
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from manifold_oos.contracts import partner
+from manifold_oos.costs import needed
+from manifold_oos.embeddings.base import Embedding
+from manifold_oos.registry import available
+
+REVIEW = "van der Maaten, Postma & van den Herik 2009, Table 1"
+OWN = "from its equations: the largest dense step"
+#: Name → exponent of N in the time of a fit, the formula, and who says so.
+FITS: dict[str, tuple[float, str, str]] = {
+    "diffusion_maps": (3, "N³", REVIEW),
+    "isomap": (3, "N³", REVIEW),
+    "kpca": (3, "N³", REVIEW),
+    "laplacian_eigenmaps": (2, "p N²", REVIEW),
+    "ltsa": (2, "p N²", REVIEW),
+    "lle": (2, "D N² + D N k³ + d N²", "Saul & Roweis 2003"),
+    "landmark_isomap": (2, "k m N log N + m² N, neighbours D N²", "de Silva & Tenenbaum 2003"),
+    "spline": (2, "p N²", OWN),
+    "suplap": (2, "D N², sparse eigenproblem", OWN),
+    "lpp": (2, "D N² + N D min(N, D)", OWN),
+    "spectral_regression": (2, "D N², sparse eigenproblem", OWN),
+    "lda": (1, "N D min(N, D)", OWN),
+    "lde": (2, "D N²", OWN),
+    "lfda": (2, "D N²", OWN),
+    "fisher": (3, "N³", OWN),
+    "iso_krr": (3, "N³", OWN),
+    "kernel_spectral_regression": (3, "N³/3", OWN),
+    "klpp": (3, "N³", OWN),
+    "lgrm": (3, "N³", OWN),
+    "nsse": (3, "N³ per step of σ", OWN),
+}
+EXTENDER_FITS: dict[str, tuple[float, str, str]] = {
+    "cp": (2, "D (N + Q)², sparse", OWN),
+    "gom": (2, "D (N + Q)², sparse", OWN),
+    "geometric_harmonics": (3, "N³", OWN),
+    "kernel_map": (3, "N³", OWN),
+    "krr": (3, "N³/3", OWN),
+    "landmark": (3, "pseudo-inverse of N × d, geodesics N²", OWN),
+    "laplacian_pyramids": (2, "N² per level", OWN),
+    "linear": (1, "N D min(N, D)", OWN),
+    "lle": (1, "N D", OWN),
+    "lvm": (1, "N D", OWN),
+    "mlp": (1, "N D h per step", OWN),
+    "normalized_rbf": (3, "N³/3", OWN),
+    "nystrom": (2, "D N² for the median", OWN),
+    "progressive": (3, "(N + Q)³", OWN),
+    "random_features": (2, "N² M up to 2 M points, then N M²", OWN),
+    "rbf": (3, "N³/3", OWN),
+    "sosi": (3, "(N + Q)³/3", OWN),
+    "sparse": (1.1, "N log N, sorting", OWN),
+}
+#: Exponents of a transform in N, Q, D, d; sparse coding in N and D from the times of Tables 5 and 6 of its paper.
+TRANSFORM = {"N": 1.0, "Q": 1.0, "D": 1.0, "d": 1.0}
+SPARSE = {"N": 1.93, "Q": 1.0, "D": 1.0, "d": 1.0}
+#: How far a fitted exponent may lie above: sizes are small and the machine is not quiet.
+TOLERANCE = 0.3
+#: A method with at most so many bytes at the largest of the large sizes is measured at those.
+SMALL = 100e6
+
+
+def roll(n: int, D: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    t, height = random.uniform(1.5 * np.pi, 4.5 * np.pi, n), random.uniform(0, 20, n)
+    X = np.column_stack([t * np.cos(t), height, t * np.sin(t)]) @ random.standard_normal((3, D))
+    return X + 0.05 * random.standard_normal((n, D)), (t // 3).astype(int)
+
+
+def seconds(run: Callable[[], object]) -> float:
+    """The least processor time of some runs."""
+    times: list[float] = []
+    while not times or (sum(times) < 0.3 and len(times) < 20):
+        start = time.process_time()
+        run()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def peak(run: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
+
+
+def fitting(cls: type, n: int, D: int, d: int, Q: int = 100) -> tuple[object, Callable[[], object], np.ndarray]:
+    """A method, a fit of it on n points of D features, and new points."""
+    X, y = roll(n + Q, D)
+    if issubclass(cls, Embedding):
+        method = cls(n_components=d)
+        return method, lambda: method.fit(X[:n], y[:n]), X[n:]
+    method = cls()
+    embedding = partner(method).set_params(n_components=d).fit(X[:n], y[:n])
+    X_new = X[n:] if method.transductive else None
+    coordinates = embedding.embedding_
+    return method, lambda: method.fit(X[:n], coordinates, y[:n], X_new=X_new, embedding=embedding), X[n:]
+
+
+def fits(kind: str, table: dict[str, tuple[float, str, str]], quick: bool) -> list[str]:
+    """Print a row for each method; give those that grow faster than their paper says."""
+    faster = []
+    print(f"\n### Fit of {kind} against N (D = 20, d = 2)\n")
+    print("| method | N | seconds | exponent | paper | MiB | exponent | taken / stated | source |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, cls in available(kind).items():
+        if name not in table:
+            continue
+        method = cls()
+        large = (500, 1000, 2000) if quick else (1000, 2000, 4000)
+        small = (150, 300, 600) if quick else (300, 600, 1200)
+        sizes = large if (needed(method, N=large[-1], D=20, d=2, Q=100) or 0) < SMALL else small
+        times, peaks = [], []
+        fitting(cls, 60, 20, 2)[1]()
+        for n in sizes:
+            _, run, _ = fitting(cls, n, 20, 2)
+            times.append(seconds(run))
+            peaks.append(peak(run))
+        Q = 100 if getattr(method, "transductive", False) else 0
+        stated = needed(method, N=sizes[-1], D=20, d=2, Q=Q) or np.nan
+        exponent, paper = slope(sizes, times), table[name]
+        print(
+            f"| {name} | {sizes[0]}–{sizes[-1]} | {times[-1]:.3g} | {exponent:.1f} | {paper[1]} |"
+            f" {peaks[-1] / 2**20:.1f} | {slope(sizes, peaks):.1f} | {peaks[-1] / stated:.2f} | {paper[2]} |",
+            flush=True,
+        )
+        if exponent > paper[0] + TOLERANCE:
+            faster.append(f"{name}: fit ~ N^{exponent:.1f}, paper {paper[1]}")
+    return faster
+
+
+def transforms(quick: bool) -> list[str]:
+    """Print the exponents of transforms; give those that grow faster than linearly, or than the paper."""
+    faster = []
+    step = 1 if quick else 2
+    base = {"N": 200 * step, "Q": 500 * step, "D": 20, "d": 2}
+    print("\n### Transform of extenders: exponents in each size, the others fixed at " + str(base) + "\n")
+    print("| extender | µs per point | N | Q | D | d |")
+    print("|---|---|---|---|---|---|")
+    for name, cls in available("extenders").items():
+        if cls.transductive:
+            continue
+        limit = SPARSE if name == "sparse" else TRANSFORM
+        exponents, start = {}, 0.0
+        for key in base:
+            sizes = [base[key] * factor for factor in (1, 2, 4)]
+            times = []
+            for size in sizes:
+                at = base | {key: size}
+                method, run, X_new = fitting(cls, at["N"], at["D"], at["d"], at["Q"])
+                run()
+                method.transform(X_new[:2])
+                times.append(seconds(lambda m=method, X=X_new: m.transform(X)))
+            exponents[key] = slope(sizes, times)
+            start = times[0] / base["Q"]
+            if exponents[key] > limit[key] + TOLERANCE:
+                faster.append(f"{name}: transform ~ {key}^{exponents[key]:.1f}, at most {limit[key]:g} expected")
+        print(
+            f"| {name} | {1e6 * start:.3g} | " + " | ".join(f"{e:.1f}" for e in exponents.values()) + " |",
+            flush=True,
+        )
+    return faster
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="half the sizes")
+    quick = parser.parse_args().quick
+    threadpool_limits(1)
+    warnings.simplefilter("ignore")
+    faster = fits("embeddings", FITS, quick) + fits("extenders", EXTENDER_FITS, quick) + transforms(quick)
+    print("\nFaster-growing than the paper: " + ("; ".join(faster) or "none"))
+    return int(bool(faster))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
