@@ -413,8 +413,9 @@ def _curves(
 def _limit(claim: Claim, where: str, curve: pd.DataFrame, facts: NumbersOf | None) -> float:
     if not isinstance(claim.value, str):
         return float(claim.value)  # type: ignore[arg-type]
-    _, *dataset, size = where.split(" ")
-    known = {} if facts is None else facts(" ".join(dataset), float(size))
+    arm = claim.arm or where.split(" ")[0]  # names may have spaces
+    dataset, size = where.removeprefix(f"{arm} ").rsplit(" ", 1)
+    known = {} if facts is None else facts(dataset, float(size))
     if claim.value not in known:
         raise ConfigError(f"claims: {claim.value} is not known; there are {', '.join(known) or 'numbers only'}")
     return float(known[claim.value])

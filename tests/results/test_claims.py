@@ -372,3 +372,17 @@ def test_a_projection_that_is_drawn_anew_leaves_splits_that_overlap(rows):
     plain = judge_claim(Claim(source="", **claim), rows, make_experiment())
     projected = judge_claim(Claim(source="", **claim), rows, make_experiment(datasets=data))
     assert [f.difference for f in projected.findings] == [f.difference for f in plain.findings]
+
+
+def test_a_limit_by_the_number_of_classes_is_that_of_the_data_whatever_the_arm_is_called():
+    rows = swept_rows("A ridge", "digits", 5, {5: [9.0, 9.4, 9.3], 15: [2.1, 2.3, 2.2]}, "embedding.n_components")
+    claim = Claim(source="", arm="A ridge", argbest="n_components", op=">", value="n_classes")
+    asked = []
+
+    def facts(dataset, size):
+        asked.append((dataset, size))
+        return {"n_classes": 10.0}
+
+    arms = {"A ridge": {"classifier": "nn"}}
+    result = judge_claim(claim, rows, make_experiment(arms=arms, selection="best"), facts=facts)
+    assert result.verdict == "holds" and asked == [("digits", 5.0)]
