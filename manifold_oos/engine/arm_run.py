@@ -198,6 +198,8 @@ class ArmRun:
                 value = getattr(estimator, f"{name}_", None)
                 if value is not None and np.size(value):
                     scalars[name] = float(np.mean(value))
+            if hasattr(estimator, "n_iter_"):
+                scalars["iterations"] = float(estimator.n_iter_)
         return scalars | regularity(placed, self.bench)
 
     def _times(self, placed: Placed | None, labelled: Labelled | None) -> dict[str, float]:
