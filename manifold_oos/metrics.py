@@ -372,6 +372,7 @@ def _list() -> list[Metric]:
         ),
         Metric("objective", objective, "lower", "scalar", None, True),
         Metric("sigma", width, "lower", "scalar", None, True, "σ"),
+        Metric("iterations", "iterations that the method made before it settled", "lower", "scalar"),
         Metric("regularity", regular, "lower", "scalar", label="regularity R̂"),
         Metric("gradient", "Ĝ, the interpolator's mean squared gradient (SOSI eq. 9)", "lower", "scalar"),
         Metric("separation", "D̂, its slope across class boundaries (SOSI eq. 10)", "higher", "scalar"),

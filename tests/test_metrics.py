@@ -169,3 +169,10 @@ def test_alignment_survives_a_decomposition_that_does_not_converge(monkeypatch) 
 
     monkeypatch.setattr(np.linalg, "svd", fail)
     assert alignment_statistic(NOISY, Y) == pytest.approx(expected, rel=1e-12)
+
+
+def test_iterations_are_what_the_method_reports():
+    from manifold_oos.engine.arm_run import compute
+
+    assert compute("iterations", Outcome(scalars={"iterations": 7.0})) == 7.0
+    assert compute("iterations", Outcome()) is None

@@ -113,7 +113,10 @@ class Split(Strict):
     )
     repetitions: Repeats = 5
     seed: Whole = Field(default=0, ge=0, lt=2**63)
-    redraw: bool = Field(default=False, description="a generated set is drawn anew for each repetition")
+    redraw: bool = Field(
+        default=False,
+        description="a generated set, or the random projection of any other, is drawn anew for each split",
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Split":
@@ -192,11 +195,17 @@ class Arm(Strict):
     note: str = ""
 
     _reading: str = PrivateAttr(default="")
+    _cv: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @property
     def reading(self) -> str:
         """The reading that the arm is measured for, "" for an arm of the config itself."""
         return self._reading
+
+    @property
+    def own_cv(self) -> dict[str, Any]:
+        """What a reading changes in the cross-validation of the experiment."""
+        return self._cv
 
     @model_validator(mode="after")
     def _something(self) -> "Arm":
@@ -218,13 +227,16 @@ class Arm(Strict):
             stage: {"name": method.name, **method.parameters} for stage, method in self.methods().items()
         }
         plain |= {"batch": self.batch, "datasets": self.datasets if only is None else sorted(only)}
-        arm = Arm.model_validate(patched(plain, changes))
-        arm._reading = reading
+        validation = {key.removeprefix("cv."): changes[key] for key in changes if key.startswith("cv.")}
+        arm = Arm.model_validate(
+            patched(plain, {key: changes[key] for key in changes if not key.startswith("cv.")})
+        )
+        arm._reading, arm._cv = reading, validation
         return arm
 
     def covers(self, other: "Arm") -> bool:
         """Whether another arm is this one, on some of its data sets."""
-        same = self.methods() == other.methods() and self.batch == other.batch
+        same = self.methods() == other.methods() and self.batch == other.batch and self.own_cv == other.own_cv
         return same and (self.datasets is None or set(other.datasets or [""]) <= set(self.datasets))
 
 
@@ -407,9 +419,10 @@ class Experiment(Strict):
         hidden = self.beside
         return [d for d in self.datasets if (d.label not in hidden if wanted is None else d.label in wanted)]
 
-    def cv_of(self, protocol: Protocol) -> CrossValidation:
-        """The cross-validation of a protocol: its own, or that of the experiment."""
-        return protocol.cv or self.cv
+    def cv_of(self, protocol: Protocol | None, arm: Arm) -> CrossValidation:
+        """The cross-validation of a protocol, or of the experiment, with what a reading changes in it."""
+        base = (protocol.cv if protocol else None) or self.cv
+        return base.model_copy(update=arm.own_cv) if arm.own_cv else base
 
     def published_numbers(self) -> list[PublishedNumber]:
         """Every printed number, one by one, in the order of the config."""

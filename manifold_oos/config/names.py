@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from manifold_oos import registry
 from manifold_oos.config import limits
-from manifold_oos.config.model import STAGES, Arm, Data
+from manifold_oos.config.model import STAGES, Arm, CrossValidation, Data
 from manifold_oos.config.values import (
     OPEN_KEYS,
     RANGE_KEYS,
@@ -109,12 +109,18 @@ def _patches(
     """What is wrong with what a reading changes, and was not before."""
     arms = tree["arms"] if isinstance(tree.get("arms"), Mapping) else {}
     for key in reading["set"]:
-        if str(key).split(".")[0] not in (*STAGES, "datasets") and not str(key).startswith("dataset."):
-            what = f"{', '.join(STAGES)} (or stage.parameter) or datasets of an arm, or dataset.OPTION"
+        if str(key).split(".")[0] not in (*STAGES, "datasets") and not str(key).startswith(("dataset.", "cv.")):
+            what = f"{', '.join(STAGES)} (or stage.parameter) or datasets of an arm, dataset.OPTION or cv.KEY"
             yield Mistake((*path, key), f"a reading changes {what}")
             return
     of_data = {key: value for key, value in reading["set"].items() if str(key).startswith("dataset.")}
-    changes = {key: value for key, value in reading["set"].items() if key not in of_data}
+    of_cv = {
+        str(key).removeprefix("cv."): value for key, value in reading["set"].items() if str(key).startswith("cv.")
+    }
+    for mistake in _invalid(CrossValidation, of_cv):
+        yield Mistake((*path, f"cv.{next(iter(of_cv))}"), mistake.message)
+        return
+    changes = {k: v for k, v in reading["set"].items() if k not in of_data and not str(k).startswith("cv.")}
     for item in listed(tree.get("datasets")) if of_data else []:
         whole = item if isinstance(item, Mapping) else {"name": item}
         options = {str(key).removeprefix("dataset."): value for key, value in of_data.items()}

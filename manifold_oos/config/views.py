@@ -139,7 +139,8 @@ class Reading(Strict):
     )
     set: dict[str, Any] = Field(
         default={},
-        description="what is changed: embedding.graph: l1 (null takes a stage away), or dataset.size: [17, 20]",
+        description="what is changed: embedding.graph: l1 (null takes a stage away), "
+        "dataset.size: [17, 20], or cv.per: experiment",
     )
     datasets: Mapped | None = Field(default=None, description="data set: the one measured in its place")
     metric: str | None = None
@@ -208,7 +209,14 @@ class Claim(Strict):
     best: str | None = None
     among: Names | None = None
     monotone: Literal["falling", "rising"] | None = None
-    along: str | None = Field(default=None, description="step, size, n_components, or a parameter")
+    along: str | None = Field(
+        default=None,
+        description="step, size, n_components, or a parameter; of a comparison: at each value that the arms share",
+    )
+    beyond: Real | None = Field(default=None, description="of a comparison `along`: only from this value on")
+    excess: bool = Field(
+        default=False, description="of a comparison `along`: what an arm has above its own best value there"
+    )
     argbest: str | None = None
     value: Real | str | None = None
     margin: Annotated[Real, Field(ge=0)] | None = Field(
@@ -227,6 +235,8 @@ class Claim(Strict):
         missing = [key for key in needs if getattr(self, key) is None]
         if missing:
             raise ValueError(f"{forms[0]} needs {' and '.join(missing)}")
+        if (self.beyond is not None or self.excess) and (self.along is None or forms[0] not in ("left", "best")):
+            raise ValueError("beyond and excess belong to a comparison (left, best) along something")
         if (self.over == "share") != (self.share is not None):
             raise ValueError("over: share and share: 0.8 belong together")
         return self

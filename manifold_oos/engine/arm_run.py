@@ -197,6 +197,8 @@ class ArmRun:
                 value = getattr(estimator, f"{name}_", None)
                 if value is not None and np.size(value):
                     scalars[name] = float(np.mean(value))
+            if estimator is not None and hasattr(estimator, "n_iter_"):
+                scalars["iterations"] = float(estimator.n_iter_)
             if estimator is not None and hasattr(estimator, "scalars"):
                 scalars |= estimator.scalars()
         return scalars

@@ -115,7 +115,7 @@ def arm_part(experiment: Experiment, arm: Arm, protocol: Protocol | None, data: 
     """The part of a line's key that the arm determines: its stages, their source, and how grids are decided."""
     selection: Any = "fixed"
     if protocol is not None:
-        cv = experiment.cv_of(protocol).model_dump() if protocol.name != "best" else None
+        cv = experiment.cv_of(protocol, arm).model_dump() if protocol.name != "best" else None
         score = score_metric(experiment, arm, protocol) if protocol.name != "best" else None
         selection = [protocol.name, protocol.rules, cv, score]
     stages = {
@@ -144,7 +144,7 @@ def _digest(content: Any) -> str:
 
 def score_metric(experiment: Experiment, arm: Arm, protocol: Protocol | None) -> str:
     """What cross-validation looks at: its own metric, or the first of the experiment's that the arm has."""
-    own = (experiment.cv_of(protocol) if protocol else experiment.cv).metric
+    own = experiment.cv_of(protocol, arm).metric
     if own is not None:
         if own not in METRICS:
             raise ConfigError(f"cv.metric: no metric {own} (moos list metrics)")

@@ -61,7 +61,7 @@ class Plan:
     ) -> Request:
         """The work of a line for a worker."""
         arm, protocol = self.experiment.arms[line.arm], self.protocol(line)
-        cv = self.experiment.cv_of(protocol) if protocol else self.experiment.cv
+        cv = self.experiment.cv_of(protocol, arm)
         score = score_metric(self.experiment, arm, protocol)
         return Request(arm, protocol, cv, score, tuple(metrics), line.key, choice, frozenset(keep))
 

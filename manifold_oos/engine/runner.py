@@ -325,7 +325,8 @@ class _Run:
         for item in work:
             for line in item.lines:
                 protocol = self.plan.protocol(line)
-                if protocol is None or self.plan.experiment.cv_of(protocol).per != "experiment":
+                arm = self.plan.experiment.arms[line.arm]
+                if protocol is None or self.plan.experiment.cv_of(protocol, arm).per != "experiment":
                     continue
                 key = self._choice_key(line)
                 stored = None if self.fresh else self.store.choice(key)

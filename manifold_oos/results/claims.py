@@ -109,7 +109,7 @@ def judge_claim(
     the difference over the cells first; ``share`` counts single splits instead.
     """
     metric = claim.metric or experiment.metrics[0]
-    if claim.form in ("left", "best"):
+    if claim.form in ("left", "best") and claim.along is None:
         rows = final_rows(rows, lead_of(experiment)) if final is None else final
     mine = rows[rows["metric"] == metric]
     named = mine["dataset"].isin(experiment.beside if claim.dataset is None else claim.dataset)
@@ -197,7 +197,7 @@ def _pairs(
 ) -> list[list[Finding]]:
     """Compare left with right, in each cell or on the average of the cells."""
     assert claim.op is not None
-    final = protocol_rows(rows, experiment, claim.selection)
+    final = _compared(claim, rows, experiment)
     blocks = []
     for left in claim.left or []:
         for right in claim.right or []:
@@ -211,10 +211,34 @@ def _best(
 ) -> list[list[Finding]]:
     """The named arm against each of the others."""
     assert claim.best is not None
-    final = protocol_rows(rows, experiment, claim.selection)
+    final = _compared(claim, rows, experiment)
     others = [arm for arm in claim.among or experiment.shown if arm != claim.best and arm in set(final["arm"])]
     op = "<" if better_of(metric) == "lower" else ">"
     return _transpose([_compare(claim, final, experiment, claim.best, other, op) for other in others])
+
+
+def _compared(claim: Claim, rows: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """The rows of a comparison: one value of a split for each arm, or with ``along`` one at each x.
+
+    With ``excess`` values are those above the arm's own best x of a cell (by the mean): how much a bad x costs.
+    """
+    if claim.along is None:
+        return protocol_rows(rows, experiment, claim.selection).assign(x=math.nan)
+    placed = at_each_x(rows, experiment, claim.along, selection=claim.selection)
+    alone = placed["x"].isna()  # an arm without such a parameter stands beside every x
+    every = placed.loc[~alone, ["dataset", "size", "x"]].drop_duplicates()
+    placed = pd.concat([placed[~alone], placed[alone].drop(columns="x").merge(every, on=["dataset", "size"])])
+    if claim.beyond is not None:
+        placed = placed[placed["x"] >= claim.beyond]
+    if not claim.excess or placed.empty:
+        return placed
+    parts = []
+    by = ["arm", "dataset"] if claim.along == "size" else ["arm", "dataset", "size"]
+    for _, block in placed.groupby(by, sort=False):
+        curve = block.pivot_table(index="repetition", columns="x", values="value")
+        best = curve.mean().idxmin() if better_of(block["metric"].iloc[0]) == "lower" else curve.mean().idxmax()
+        parts.append(block.assign(value=block["value"] - block["repetition"].map(curve[best])))
+    return pd.concat(parts)
 
 
 def _compare(
@@ -222,15 +246,22 @@ def _compare(
 ) -> dict[str, Finding]:
     """Findings by cell for one pair (one finding for all cells under ``mean``)."""
     columns, chances = {}, []
-    for (label, size), block in rows[rows["arm"].isin([left, right])].groupby(["dataset", "size"], sort=False):
+    mine = rows[rows["arm"].isin([left, right])]
+    for (label, size, x), block in mine.groupby(["dataset", "size", "x"], sort=False, dropna=False):
         values = {arm: mine.set_index("repetition")["value"] for arm, mine in block.groupby("arm", sort=False)}
         if left not in values or (isinstance(right, str) and right not in values):
             continue
         other = values[right] if isinstance(right, str) else float(right)
-        columns[f"{label} {size:g}"] = (values[left] - other).dropna()
+        place = "" if claim.along is None else f" {claim.along} {x:g}"
+        columns[f"{label} {size:g}{place}"] = (values[left] - other).dropna()
         chances.append(_Chance.of(claim, block, experiment))
     what = f"{left} − {right}"
     if claim.over == "mean" and columns:
+        if claim.along is not None and len(columns) > 2:
+            ends = list(columns)
+            where = f"mean of {len(ends)}, {ends[0]} to {ends[-1]}"
+            together = pd.DataFrame(columns).mean(axis=1)
+            return {where: _finding(where, what, together.to_numpy(), op, _Chance.most(chances))}
         together = pd.DataFrame(columns).dropna().mean(axis=1)
         columns, chances = {"mean of " + ", ".join(columns): together}, [_Chance.most(chances)]
     return {
@@ -252,7 +283,10 @@ class _Chance:
         """The chance in some rows: the largest overlap; fresh draws of a generated set do not overlap."""
         labels = set(rows["dataset"])
         splits = {data.label: experiment.split_of(data) for data in experiment.datasets if data.label in labels}
-        drawn = {label for label, split in splits.items() if split.kind == "draws" or split.redraw}
+        projected = {data.label for data in experiment.datasets if data.options.get("random_projection")}
+        # a projection that is drawn anew leaves the points as they were: those splits overlap
+        fresh = {label for label, split in splits.items() if split.redraw and label not in projected}
+        drawn = fresh | {label for label, split in splits.items() if split.kind == "draws"}
         ratios = (rows["n_test"] / rows["n_train"]).where(~rows["dataset"].isin(drawn), 0.0)
         stated = claim.form == "left" and not any(isinstance(right, str) for right in claim.right or ())
         # a number that a claim names is the margin already
@@ -379,8 +413,9 @@ def _curves(
 def _limit(claim: Claim, where: str, curve: pd.DataFrame, facts: NumbersOf | None) -> float:
     if not isinstance(claim.value, str):
         return float(claim.value)  # type: ignore[arg-type]
-    _, *dataset, size = where.split(" ")
-    known = {} if facts is None else facts(" ".join(dataset), float(size))
+    arm = claim.arm or where.split(" ")[0]  # names may have spaces
+    dataset, size = where.removeprefix(f"{arm} ").rsplit(" ", 1)
+    known = {} if facts is None else facts(dataset, float(size))
     if claim.value not in known:
         raise ConfigError(f"claims: {claim.value} is not known; there are {', '.join(known) or 'numbers only'}")
     return float(known[claim.value])

@@ -83,4 +83,4 @@ def caveats_of(folder: Path, labels: Iterable[str]) -> dict[str, str]:
 
 def beyond_splits(claim: Claim) -> bool:
     """Whether a claim needs more than final rows: iterations, or every value of a grid."""
-    return claim.form == "argbest" or (claim.form == "monotone" and claim.along not in ("size", "n_train"))
+    return claim.form == "argbest" or claim.along not in (None, "size", "n_train")

@@ -7,6 +7,8 @@ from reporting_fakes import fake_rows, make_experiment
 from manifold_oos.config.dump import config_text, plain_config
 from manifold_oos.config.model import Experiment
 from manifold_oos.config.views import patched
+from manifold_oos.engine.keys import arm_part
+from manifold_oos.errors import ConfigError
 from manifold_oos.results.collect import Results
 from manifold_oos.results.explanations import printed_columns
 from manifold_oos.results.tables import make_tables
@@ -137,3 +139,25 @@ def test_a_patch_of_the_data_derives_a_data_set_for_its_arms_alone():
         "digits [small]",
         "digits [small, wide]",
     ]
+
+
+def test_a_reading_may_choose_parameters_once_for_the_experiment(bench):
+    sigma = {"grid": [{"median": 1}, {"median": 2}]}
+    arms = {**ARMS, "RBF": {**ARMS["RBF"], "extender": {"name": "rbf", "sigma": sigma}}}
+    readings = {"once": {"text": "", "arms": "RBF", "set": {"cv.per": "experiment", "cv.repeats": 9}}}
+    experiment = make_experiment(arms=arms, readings=readings)
+    ours, derived = experiment.arms["RBF"], experiment.arms["RBF [once]"]
+    assert derived.methods() == ours.methods() and not ours.covers(derived)
+    protocol = experiment.selection[0]
+    assert experiment.cv_of(protocol, ours) == experiment.cv
+    assert (experiment.cv_of(protocol, derived).per, experiment.cv_of(protocol, derived).repeats) == (
+        "experiment",
+        9,
+    )
+    data = experiment.datasets[0]
+    assert arm_part(experiment, ours, protocol, data) != arm_part(experiment, derived, protocol, data)
+    wrong = (
+        "dataset: digits\narms: {A: {classifier: nn}}\nreadings: {once: {text: t, arms: A, set: {cv.per: arm}}}\n"
+    )
+    with pytest.raises(ConfigError, match=r"cv\.per.*'split' or 'experiment'"):
+        bench.load(wrong)

@@ -122,6 +122,18 @@ def test_redraw_draws_the_points_anew(bench):
     assert not np.isclose(first.X[:, :5], second.X[:, :5]).any()
 
 
+def test_redraw_projects_the_same_points_anew(bench):
+    ref = DataRef("digits", "digits", {"random_projection": 20, "normalize": "unit"})
+    split = Split(fraction=0.5, redraw=True, repetitions=2)
+    first, second = (SplitRef(ref, split, 0.5, repetition).points(None) for repetition in (0, 1))
+    both = np.intersect1d(first.known, second.known)
+    one, other = (points.X[np.searchsorted(points.known, both)] for points in (first, second))
+    assert one.shape == (len(both), 20) and np.allclose(np.linalg.norm(one, axis=1), 1)
+    assert not np.isclose(one, other).all(axis=1).any()
+    again = SplitRef(ref, split, 0.5, 0).points(None)
+    assert np.array_equal(again.X, first.X) and np.array_equal(again.known, first.known)
+
+
 def test_real_sets_cannot_be_drawn(bench):
     experiment = bench.load("dataset: digits\nclassifier: fake_methods:NN\nsplit: {draws: {train: 9, test: 9}}\n")
     from manifold_oos.engine.plan import make_plan

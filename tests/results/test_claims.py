@@ -319,3 +319,70 @@ def test_a_verdict_without_a_p_stays_as_it_is():
     one = {"left": "A", "op": ">", "right": "B", "metric": "parameter_r2"}
     verdicts = [result.verdict for result in correct(judged(rows, one | {"margin": 0.05}, one, datasets=certain))]
     assert verdicts == ["holds", "undecided"]
+
+
+def curves(**arms):
+    """Values by dimension of arms with a grid of dimensions, on three splits each."""
+    parts = [swept_rows(arm, "digits", 5, grid, "embedding.n_components") for arm, grid in arms.items()]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_a_comparison_along_a_parameter_is_made_at_each_value_that_arms_share():
+    rows = curves(
+        A={2: [3.0, 3.2, 3.1], 5: [4.0, 4.1, 4.2], 15: [9.0, 9.1, 9.3]},
+        B={2: [8.0, 8.3, 8.0], 5: [8.0, 8.1, 8.4], 15: [5.0, 5.1, 5.1], 20: [1.0, 1.1, 1.2]},
+    )
+    claim = {"left": "A", "op": "<", "right": "B", "along": "n_components"}
+    config = {"selection": "best"}
+    assert verdict(rows, claim | {"over": "most"}, **config) == "holds"
+    assert verdict(rows, claim, **config) == "fails"
+    assert verdict(rows, claim | {"op": ">", "beyond": 15}, **config) == "holds"
+    assert verdict(rows, {"best": "A", "among": ["A", "B"], "along": "n_components"}, **config) == "fails"
+    result = judge_claim(Claim(source="", **claim), rows, make_experiment(**config))
+    assert [finding.where for finding in result.findings] == [f"digits 5 n_components {d}" for d in (2, 5, 15)]
+
+
+def test_excess_is_what_an_arm_has_above_its_own_best():
+    rows = curves(
+        A={2: [13.0, 13.2, 13.1], 5: [12.0, 12.2, 12.1]},
+        B={2: [9.0, 9.3, 9.0], 5: [2.0, 2.2, 2.1]},
+    )
+    claim = {"left": "A", "op": "<", "right": "B", "along": "n_components", "over": "mean"}
+    assert verdict(rows, claim, selection="best") == "fails"
+    assert verdict(rows, claim | {"excess": True}, selection="best") == "holds"
+
+
+def test_an_arm_without_the_parameter_stands_beside_every_value():
+    fixed = fake_rows({("B", "digits", 5): [5.0, 5.1, 5.2]})
+    rows = pd.concat([curves(A={2: [3.0, 3.2, 3.1], 5: [9.0, 9.2, 9.1]}), fixed], ignore_index=True)
+    rows.loc[rows["arm"] == "B", "n_components"] = np.nan
+    claim = Claim(source="", left=["B"], op="<", right=["A"], along="n_components")
+    found = judge_claim(claim, rows, make_experiment(selection="best")).findings
+    assert [finding.verdict for finding in found] == ["fails", "holds"]
+
+
+def test_beyond_and_excess_need_a_comparison_along_something():
+    with pytest.raises(ValueError, match="belong to a comparison"):
+        Claim(source="", left=["A"], op="<", right=["B"], excess=True)
+
+
+def test_a_projection_that_is_drawn_anew_leaves_splits_that_overlap(rows):
+    data = [{"name": "digits", "random_projection": 20, "split": {"train_per_class": [5, 10], "redraw": True}}]
+    claim = {"left": "A", "op": "<", "right": "B"}
+    plain = judge_claim(Claim(source="", **claim), rows, make_experiment())
+    projected = judge_claim(Claim(source="", **claim), rows, make_experiment(datasets=data))
+    assert [f.difference for f in projected.findings] == [f.difference for f in plain.findings]
+
+
+def test_a_limit_by_the_number_of_classes_is_that_of_the_data_whatever_the_arm_is_called():
+    rows = swept_rows("A ridge", "digits", 5, {5: [9.0, 9.4, 9.3], 15: [2.1, 2.3, 2.2]}, "embedding.n_components")
+    claim = Claim(source="", arm="A ridge", argbest="n_components", op=">", value="n_classes")
+    asked = []
+
+    def facts(dataset, size):
+        asked.append((dataset, size))
+        return {"n_classes": 10.0}
+
+    arms = {"A ridge": {"classifier": "nn"}}
+    result = judge_claim(claim, rows, make_experiment(arms=arms, selection="best"), facts=facts)
+    assert result.verdict == "holds" and asked == [("digits", 5.0)]
