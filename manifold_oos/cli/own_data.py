@@ -166,24 +166,16 @@ outputs:
 """
 
 
-def arm_seconds(known: int, new: int, d: int, D: int) -> dict[str, float]:
-    """What an arm takes on one split, roughly: the leading terms with constants measured on one slow core.
+def arm_seconds(known: int, new: int, d: int, n_features: int) -> dict[str, float]:
+    """What each arm takes on one split, roughly; that with a grid is fitted seven times."""
+    from manifold_oos.engine.progress import guess_seconds
 
-    Examples
-    --------
-    >>> {name: round(cost) for name, cost in arm_seconds(1000, 1000, 9, 64).items()}
-    {'normalized': 4, 'RBF': 4, 'LLE': 1, 'sparse': 3, 'SOSI': 55, 'SVM': 1}
-    """
-    embedding = 5e-10 * known**2 * (known + D)
-    judged = min(known, 1000)
-    return {
-        "normalized": embedding + 2e-9 * judged**3 + 1e-9 * known**3,
-        "RBF": 7 * embedding + 5e-10 * known**3,
-        "LLE": embedding + 1e-4 * new,
-        "sparse": embedding + 4e-8 * new * known * D,
-        "SOSI": embedding + 7.5e-10 * d * (known + new) ** 3,
-        "SVM": 1e-8 * known**2 * D,
+    methods = {"normalized": "normalized_rbf", "RBF": "rbf", "LLE": "lle", "sparse": "sparse", "SOSI": "sosi"}
+    costs = {
+        arm: guess_seconds(name, known, new, d, n_features)
+        for arm, name in (methods | {"NN": "nn", "SVM": "svm"}).items()
     }
+    return costs | {"RBF": 7 * costs["RBF"]}
 
 
 def _minutes(seconds: float) -> str:

@@ -91,8 +91,10 @@ def test_without_labels_the_first_metric_decides_and_higher_is_better():
     experiment = found.experiment.model_copy(update={"metrics": [metric, other]})
     both = Results(experiment, pd.concat([found.rows, more], ignore_index=True))
     assert sentences(both) == [
-        "far: trustworthiness 0.903, first on 3 of 3 splits.", "Better than near by 0.1 [0.1, 0.1].", "By continuity the first is near.",
-    ]  # fmt: skip
+        "far: trustworthiness 0.903, first on 3 of 3 splits.",
+        "Better than near by 0.1 [0.1, 0.1].",
+        "By continuity the first is near.",
+    ]
 
 
 @pytest.mark.parametrize("key", ["paper", "published"])
