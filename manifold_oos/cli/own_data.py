@@ -22,7 +22,7 @@ SMALLEST_CLASS = 3
 #: Repetitions of each split in a new config.
 REPETITIONS = 5
 #: An arm that would take longer on one split, in seconds, is written as a comment.
-PATIENCE = 60.0
+PATIENCE = 30.0
 
 
 @click.command()

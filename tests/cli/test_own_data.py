@@ -1,6 +1,7 @@
 """``moos new`` and ``moos embed`` on images and tables that a person might bring."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,28 @@ def test_new_writes_a_config_that_runs(images, capsys):
     assert moos("run", "my.yaml", "--set", "split.repetitions=2", "--workers", "1", "--quiet") == 0
     cells = pd.read_csv("results/my/set_split.repetitions=2/table.csv")
     assert set(cells["arm"]) == set(experiment.arms) and (cells["splits"] == 2).all()
+
+
+def test_the_report_opens_with_verdict_and_picture_and_takes_a_results_root(images, capsys):
+    assert moos("new", "--data", "folder:known", "--out", "my.yaml") == 0
+    assert moos("run", "my.yaml", "--workers", "1", "--quiet", "--keep-embeddings", "one") == 0
+    assert moos("report", "results") == 0
+    assert "results/my/report.html" in capsys.readouterr().out
+    page = Path("results/my/report.html").read_text(encoding="utf-8")
+    places = [page.index(text) for text in ("Verdict: folder, 4 per class", "novel ones marked", "<h3>Tables</h3>")]
+    assert places == sorted(places) and "data-viewer" in page
+    assert page.count('alt="Known and new points') == 1
+    Path("other.yaml").write_text(Path("my.yaml").read_text().replace("seed: 0", "seed: 1"))
+    assert moos("run", "other.yaml", "--set", "split.repetitions=1", "--out", "results", "--workers", "1") == 0
+    Path("results/my").rename("results/your")
+    assert moos("run", "my.yaml", "--workers", "1", "--quiet") == 0
+    capsys.readouterr()
+    assert moos("report", "results") == 0
+    assert capsys.readouterr().out.split() == [
+        "results/my/report.html", "results/your/report.html", "results/index.html",
+    ]  # fmt: skip
+    assert moos("table", "results") == 0
+    assert capsys.readouterr().out.count("misclassification rate (%) on folder") == 2
 
 
 def test_large_images_are_made_small(images):
@@ -345,7 +368,7 @@ def test_many_rows_get_a_cap_and_a_cost(table, capsys):
     write_classes([9000, 9000], features=3)
     experiment, text, _ = new_config(capsys)
     assert experiment.split.train_per_class == [250, 500] and experiment.split.n_test == 1000
-    assert "At most 1000 are known and 1000 new" in text and "minutes on one core" in text
+    assert "At most 1000 are known and 1000 new" in text and re.search(r"About \d+ minutes? on one core", text)
 
 
 def test_a_slow_arm_is_left_as_a_comment(table, capsys):
