@@ -16,6 +16,14 @@ class DataError(MoosError):
     """A data file is missing, damaged or not what its loader expects."""
 
 
+class ContinuousLabelError(DataError):
+    """The only fault of a table is that its label, in ``column``, is a measurement and no class."""
+
+    def __init__(self, message: str, column: int) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 def nearest(word: object, known: Iterable[object]) -> str:
     """A hint for a word that is not known: the nearest names, or all of them.
 

@@ -1,6 +1,7 @@
 """``moos new`` and ``moos embed``: a config for a person's own data, and coordinates for their new points."""
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,56 +22,112 @@ SMALLEST_CLASS = 3
 #: Repetitions of each split in a new config.
 REPETITIONS = 5
 #: An arm that would take longer on one split, in seconds, is written as a comment.
-PATIENCE = 60.0
+PATIENCE = 30.0
 
 
 @click.command()
 @click.option("--data", required=True, metavar="folder:PATH|table:FILE", help="Your images or your features.")
 @click.option("--label", help="Column of the labels in a table (its name or position).")
+@click.option("--ignore", multiple=True, metavar="COLUMN", help="Column of a table to leave out; may be repeated.")
+@click.option(
+    "--impute",
+    type=click.Choice(["mean", "median", "drop"]),
+    help="Missing cells of a table: fill them in from their column, or drop their rows.",
+)
+@click.option("--skip-bad", is_flag=True, help="Leave out images that cannot be read.")
 @click.option("--out", type=click.Path(path_type=Path), default="my.yaml", show_default=True, help="File to write.")
-def new(data: str, label: str | None, out: Path) -> None:
+def new(
+    data: str, label: str | None, ignore: tuple[str, ...], impute: str | None, skip_bad: bool, out: Path
+) -> None:
     """Write a commented config that compares the extenders on your own data.
 
     \b
     moos new --data folder:my_images --out my.yaml      a folder per class
-    moos new --data table:features.csv --label species
+    moos new --data table:features.csv --label species --ignore date --impute median
     """
-    from manifold_oos import datasets
     from manifold_oos.errors import ConfigError
 
     kind, _, path = data.partition(":")
+    given = {"--label": label, "--ignore": ignore, "--impute": impute}
+    faults = []
     if kind not in ("folder", "table") or not path:
-        raise ConfigError(f"--data {data}: write folder:PATH for images or table:FILE for features")
-    if label is not None and kind == "folder":
-        raise ConfigError("--label goes with table:FILE; the label of an image is its folder")
+        faults.append(f"--data {data}: write folder:PATH for images or table:FILE for features")
+    elif kind == "folder" and any(given.values()):
+        flags = ", ".join(flag for flag, value in given.items() if value)
+        faults.append(f"{flags} goes with table:FILE; the label of an image is its folder")
+    elif kind == "table" and skip_bad:
+        faults.append("--skip-bad goes with folder:PATH; for a table there is --impute drop")
     if out.exists():
-        raise ConfigError(f"{out}: already exists and is not overwritten; give another --out")
+        faults.append(f"{out}: already exists and is not overwritten; give another --out")
     options: dict[str, Any] = {"path": path}
     if kind == "folder":
         options |= {"gray": True, "size": _image_size(Path(path)), "normalize": "unit"}
+        options |= {"skip_bad": True} if skip_bad else {}
     else:
-        column = int(label) if label is not None and label.lstrip("-").isdigit() else label
-        options |= ({"label_column": column} if column is not None else {}) | {"normalize": "standard"}
-    found = datasets.load(kind, **options)
-    small = small_classes(found)
-    if small and found.n_classes - len(small) < 2:
-        raise ConfigError(
-            f"--data {data}: {len(small)} of {found.n_classes} classes have fewer than {SMALLEST_CLASS} samples"
-            f" ({', '.join(small[:5])}{', …' if len(small) > 5 else ''}); two classes with more are needed"
-        )
-    if small:
-        options["classes"] = [name for name in found.class_names if name not in small]
-        found = datasets.load(kind, **options)
-    text = config_text(kind, options, found)
+        wanted = {"label_column": _column(label), "ignore": [_column(name) for name in ignore], "impute": impute}
+        options |= {key: value for key, value in wanted.items() if value not in (None, [])}
+        options["normalize"] = "standard"
+    found, small = _load(kind, options, faults)
+    if faults or found is None:
+        raise ConfigError("; ".join(faults))
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("x", encoding="utf-8") as file:
-        file.write(text)
+        file.write(config_text(kind, options, found))
     what = "images" if kind == "folder" else "rows"
     classes = f" of {found.n_classes} classes" if found.n_classes else " without labels"
     if small:
-        some = ", ".join(small[:5]) + (", …" if len(small) > 5 else "")
-        click.echo(f"{out}: left out are {len(small)} classes with fewer than {SMALLEST_CLASS} samples: {some}")
+        click.echo(
+            f"{out}: left out are {len(small)} classes with fewer than {SMALLEST_CLASS} samples: {_some(small)}"
+        )
+    if found.note:
+        click.echo(f"{out}: {found.note}")
     click.echo(f"{out}: {len(found)} {what}{classes}. Next: moos run {out}")
+
+
+def _load(kind: str, options: dict[str, Any], faults: list[str]) -> "tuple[Dataset | None, list[str]]":
+    """The data without classes that are too small, and the names of these; what is wrong goes to the faults."""
+    from manifold_oos import datasets
+    from manifold_oos.errors import ContinuousLabelError, MoosError
+
+    if kind not in ("folder", "table") or not options["path"]:
+        return None, []
+    try:
+        try:
+            found = datasets.load(kind, **options)
+        except ContinuousLabelError as error:
+            if not _agrees(f"{error}\nLeave it out and go on without labels?"):
+                raise
+            options.pop("label_column", None)
+            options["ignore"] = [*options.get("ignore", []), error.column]
+            found = datasets.load(kind, **options)
+        small = small_classes(found)
+        if small and found.n_classes - len(small) < 2:
+            few = f"{len(small)} of {found.n_classes} classes have fewer than {SMALLEST_CLASS} samples"
+            faults.append(f"{options['path']}: {few} ({_some(small)}); two classes with more are needed")
+        elif small:
+            options["classes"] = [name for name in found.class_names if name not in small]
+            found = datasets.load(kind, **options)
+    except MoosError as error:
+        hint = (
+            " (here: --label, --ignore, --impute)" if kind == "table" and "no such file" not in str(error) else ""
+        )
+        faults.append(f"{error}{hint}")
+        return None, []
+    return found, small
+
+
+def _agrees(question: str) -> bool:
+    """Whether a person at the terminal says yes; without one nobody does."""
+    return sys.stdin.isatty() and click.confirm(question, err=True)
+
+
+def _column(text: str | None) -> str | int | None:
+    """A column by name, or by its position where that is a number."""
+    return int(text) if text is not None and text.lstrip("-").isdigit() else text
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def small_classes(found: "Dataset") -> list[str]:
@@ -166,24 +223,16 @@ outputs:
 """
 
 
-def arm_seconds(known: int, new: int, d: int, D: int) -> dict[str, float]:
-    """What an arm takes on one split, roughly: the leading terms with constants measured on one slow core.
+def arm_seconds(known: int, new: int, d: int, n_features: int) -> dict[str, float]:
+    """What each arm takes on one split, roughly; that with a grid is fitted seven times."""
+    from manifold_oos.engine.progress import guess_seconds
 
-    Examples
-    --------
-    >>> {name: round(cost) for name, cost in arm_seconds(1000, 1000, 9, 64).items()}
-    {'normalized': 4, 'RBF': 4, 'LLE': 1, 'sparse': 3, 'SOSI': 55, 'SVM': 1}
-    """
-    embedding = 5e-10 * known**2 * (known + D)
-    judged = min(known, 1000)
-    return {
-        "normalized": embedding + 2e-9 * judged**3 + 1e-9 * known**3,
-        "RBF": 7 * embedding + 5e-10 * known**3,
-        "LLE": embedding + 1e-4 * new,
-        "sparse": embedding + 4e-8 * new * known * D,
-        "SOSI": embedding + 7.5e-10 * d * (known + new) ** 3,
-        "SVM": 1e-8 * known**2 * D,
+    methods = {"normalized": "normalized_rbf", "RBF": "rbf", "LLE": "lle", "sparse": "sparse", "SOSI": "sosi"}
+    costs = {
+        arm: guess_seconds(name, known, new, d, n_features)
+        for arm, name in (methods | {"NN": "nn", "SVM": "svm"}).items()
     }
+    return costs | {"RBF": 7 * costs["RBF"]}
 
 
 def _minutes(seconds: float) -> str:
@@ -193,14 +242,22 @@ def _minutes(seconds: float) -> str:
 def _unlabelled(found: "Dataset") -> str:
     """Splits and arms for data without classes."""
     neighbors = max(2, min(10, len(found) // 10))
+    metrics = ["trustworthiness", "continuity", "neighborhood_preservation"]
     if len(found) > MOST_KNOWN + MOST_NEW:
         sizes = f"n_train: [{MOST_KNOWN // 2}, {MOST_KNOWN}], n_test: {MOST_NEW}"
-        cap = f"\n# At most {MOST_KNOWN} are known and {MOST_NEW} new at a time: it takes minutes."
+        known, cap = (
+            MOST_KNOWN,
+            f"\n# At most {MOST_KNOWN} are known and {MOST_NEW} new at a time: it takes minutes.",
+        )
     else:
-        sizes, cap = "fraction: [0.5, 0.8]", ""
+        sizes, known, cap = "fraction: [0.5, 0.8]", round(0.8 * len(found)), ""
+        metrics.append("embedding_error")
+    costs = arm_seconds(known, min(len(found) - known, MOST_NEW), 2, found.X.shape[1])
+    seconds = 2 * REPETITIONS * (costs["normalized"] + 2 * costs["RBF"] / 7 + costs["LLE"])
     return f"""
-# Without labels there is nothing to classify (a table takes --label COLUMN): what is judged is how near the
-# coordinates of new points come to those of an embedding of all points together.{cap}
+# Without labels there is nothing to classify (a table takes --label COLUMN): what is judged is whether the known
+# points near a new one in the data are those near it in the embedding, and the other way round.{cap}
+# About {_minutes(seconds)} on one core, less with more of them.
 split: {{{sizes}, repetitions: {REPETITIONS}, seed: 0}}
 
 arms:
@@ -213,11 +270,12 @@ arms:
   # The formula of the embedding itself.
   Nystrom: {{embedding: *known, extender: nystrom}}
 
-metrics: [embedding_error]
+# The first decides the verdict.
+metrics: [{", ".join(metrics)}]
 
 outputs:
-  - {{table: embedding error}}
-  - {{figure: error over known points, kind: curve, x: size}}
+  - {{table: placement}}
+  - {{figure: trustworthiness over known points, kind: curve, x: size, metric: trustworthiness}}
   - {{figure: embedding, kind: embedding, arms: [normalized, Nystrom]}}
 """
 

@@ -32,14 +32,18 @@ def report(
     \b
     moos report results/quickstart
     moos report results/quickstart results/coil20_sosi --out report.html
-    moos report --index results
+    moos report results              a page for each of its experiments
 
     Points are shown where a run kept them: moos run CONFIG --keep-embeddings.
     """
     from manifold_oos.reporting.report import write_index, write_report
-    from manifold_oos.results.collect import locate
+    from manifold_oos.results.collect import below, locate_all
 
     click.get_current_context().with_resource(trusting("none"))
+    if out is None and root is None and len(targets) == 1:
+        (only,) = map(Path, targets)
+        if len(below(only)) > 1:
+            targets, root = (), only
     if root is not None:
         if targets or out:
             raise click.UsageError("--index takes all experiments of a results root: give it alone")
@@ -50,7 +54,7 @@ def report(
         return
     if not targets:
         raise click.UsageError("give a config, the folder of a run, or --index with the results root")
-    found = [locate(target, results) for target in targets]
+    found = locate_all(targets, results)
     if out is None:
         out = (found[0].folder if len(found) == 1 else found[0].root) / "report.html"
     path = write_report(found, out, data_dir=data_dir)

@@ -123,7 +123,7 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
     if summary.interrupted:
         click.echo(f"interrupted; every finished trial is stored. To resume: {again}", err=True)
         return 128 + summary.interrupted
-    files = _show(experiment, summary, options, as_json, force)
+    files, verdict = _show(experiment, summary, options, as_json, force)
     for label, reason in summary.plan.absent.items():
         click.echo(f"{label}: data absent: {reason}", err=True)
     if as_json:
@@ -138,6 +138,7 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
             ],
             "absent": summary.plan.absent,
             "files": files,
+            "verdict": verdict,
         }
         click.echo(json.dumps(report, indent=2))
     else:
@@ -149,19 +150,22 @@ def _one(experiment: "Experiment", again: str, **options: Any) -> int:
                 where = f"{line.arm} on {line.dataset}, size {line.size:g}, repetition {line.repetition}"
                 click.echo(f"  {where}: {text}", err=True)
             click.echo(f"tracebacks: {summary.folder / 'failures'}", err=True)
+        if verdict:
+            click.echo(f"\n{verdict}")
     return 1 if summary.failed else 0
 
 
 def _show(
     experiment: "Experiment", summary: "RunSummary", options: dict[str, Any], as_json: bool, force: bool
-) -> list[str]:
-    """Write the views, print the table, name the figures."""
+) -> tuple[list[str], str]:
+    """Write the views, print the table, name the figures; give the files and the verdict in words."""
     from rich.console import Console
 
     from manifold_oos.engine.store import Store
     from manifold_oos.reporting.records import write_records
     from manifold_oos.reporting.write import fewer_rows, print_results, write_figures, write_tables
     from manifold_oos.results.collect import collect
+    from manifold_oos.results.verdict import verdict_text
 
     folder = summary.folder
     with Store(options["out"]) as store:
@@ -176,7 +180,7 @@ def _show(
     figures = [path for path in files if path.suffix == ".png"]
     if figures and not as_json:
         click.echo("figures: " + ", ".join(str(path) for path in figures))
-    return [str(path) for path in files]
+    return [str(path) for path in files], verdict_text(results)
 
 
 def _dry_run(experiment: "Experiment", options: dict[str, Any], as_json: bool) -> int:

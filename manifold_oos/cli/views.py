@@ -65,10 +65,10 @@ def table(
     from rich.console import Console
 
     from manifold_oos.reporting.write import claims_frame, print_results, table_texts, write_tables
-    from manifold_oos.results.collect import locate
+    from manifold_oos.results.collect import locate_all
 
     click.get_current_context().with_resource(trusting("none"))
-    found = [locate(target, out, overrides) for target in targets]
+    found = locate_all(targets, out, overrides)
     cells = []
     for place in found:
         results = place.collect(data_dir)
@@ -120,10 +120,10 @@ def plot(
     from manifold_oos.errors import ConfigError
     from manifold_oos.reporting.figures.draw import figure_outputs
     from manifold_oos.reporting.write import write_figures
-    from manifold_oos.results.collect import locate
+    from manifold_oos.results.collect import locate_all
 
     click.get_current_context().with_resource(trusting("none"))
-    found = [locate(target, out, overrides) for target in targets]
+    found = locate_all(targets, out, overrides)
     files = []
     for place in found:
         results = place.collect(data_dir)

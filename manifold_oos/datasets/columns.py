@@ -16,7 +16,7 @@ from manifold_oos.arrays import Array
 from manifold_oos.datasets import limits
 from manifold_oos.datasets.csv_files import PARQUET, Rows, read_rows
 from manifold_oos.datasets.sources import listed, shown
-from manifold_oos.errors import DataError
+from manifold_oos.errors import ContinuousLabelError, DataError
 
 LABELS = ("label", "class", "target", "y")
 """Names by which a column of labels is known; y beside x is a coordinate."""
@@ -66,6 +66,8 @@ class _Faults:
     whole: list[str] = field(default_factory=list)
     cells: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
     count: Counter = field(default_factory=Counter)
+    measured: int | None = None
+    """The column of the label, if that is a measurement."""
 
     def add(self, line: int, column: int, what: str) -> None:
         self.count[column] += 1
@@ -91,7 +93,10 @@ class _Faults:
         ]
         total = len(self.whole) + self.count.total()
         if total:
-            raise listed(f"{self.file}{':' if self.whole else ','} ", [*self.whole, *lines], total)
+            error = listed(f"{self.file}{':' if self.whole else ','} ", [*self.whole, *lines], total)
+            if total == 1 and self.measured is not None:
+                raise ContinuousLabelError(str(error), self.measured)
+            raise error
 
 
 def read_table(file: Path, wanted: Wanted) -> Parts:
@@ -333,6 +338,7 @@ class _Table:
         if label is not None and self.wanted.labelled and (n := _continuous(self.texts[label])):
             what = f"{n} different numbers are no classes; leave it out (ignore), or make it a feature (columns)"
             self.faults.only(label, f"{what}, or cut it into classes")
+            self.faults.measured = label
 
 
 def _continuous(labels: Sequence[str]) -> int:

@@ -1,8 +1,13 @@
 """Shows how far a run is: a live bar on a terminal, plain lines elsewhere."""
 
 import sys
+import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 from manifold_oos.engine.plan import Line
@@ -11,6 +16,12 @@ from manifold_oos.metrics import METRICS
 
 #: Seconds between two plain lines.
 PLAIN_EVERY = 10.0
+#: After so many seconds without a line a plain display says what is being fitted.
+QUIET_SECONDS = 30.0
+#: Time left is told after so many trials.
+TRIALS_TO_JUDGE = 2
+Clock = Callable[[], float]
+Kind = tuple[tuple[str, str, float, str], ...]
 
 
 def duration(seconds: float) -> str:
@@ -54,24 +65,137 @@ class Standing:
         return " · ".join(f"{arm} {value:.3g}" for arm, value in ordered)
 
 
+def guess_seconds(method: str, known: int, new: int, d: int, n_features: int) -> float:
+    """What a method takes on one split, roughly, by its leading terms with constants measured on one core.
+
+    ``method`` is an extender, or a classifier in the space of the data; any other counts as an embedding that maps
+    new points by a kernel.
+
+    Examples
+    --------
+    >>> [round(guess_seconds(name, 1000, 1000, 9, 64), 1) for name in ("normalized_rbf", "lle", "sosi", "svm")]
+    [1.2, 0.2, 11.0, 0.1]
+    """
+    embedding = 1.5e-10 * known**2 * (known + n_features)
+    return {
+        "normalized_rbf": embedding + 7e-10 * min(known, 1000) ** 3 + 3e-10 * known**3,
+        "lle": embedding + 2e-5 * new,
+        "sparse": embedding + 1.5e-8 * new * known * n_features,
+        "sosi": embedding + 1.5e-10 * d * (known + new) ** 3,
+        "nn": 1e-10 * known * new * n_features,
+        "svm": 2e-9 * known**2 * n_features,
+    }.get(method, embedding + 1e-10 * known**3 + 1e-10 * known * new * n_features)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A trial to come: what it may take by its size, and in seconds if earlier runs told."""
+
+    lines: tuple[Line, ...]
+    guess: float
+    told: float | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """The same for all repetitions."""
+        return kind_of(self.lines)
+
+
+def kind_of(lines: Iterable[Line]) -> Kind:
+    """What trials have in common that take equally long."""
+    return tuple((line.arm, line.dataset, line.size, line.selection) for line in lines)
+
+
+class TimeLeft:
+    """The time of the trials to come: the mean of their kind, what earlier runs told, or a guess put to scale."""
+
+    def __init__(self, trials: Sequence[Expected], workers: int) -> None:
+        self.workers = workers
+        self.waiting = Counter(trial.kind for trial in trials)
+        self.trials = {trial.kind: trial for trial in trials}
+        self.seen: dict[Kind, list[float]] = defaultdict(list)
+
+    def finish(self, lines: Iterable[Line], seconds: float) -> None:
+        """A trial is done."""
+        kind = kind_of(lines)
+        self.waiting[kind] -= 1
+        self.seen[kind].append(seconds)
+
+    @property
+    def judged(self) -> bool:
+        """Whether enough trials are done for the estimate to be near."""
+        return sum(map(len, self.seen.values())) >= TRIALS_TO_JUDGE
+
+    @property
+    def known(self) -> bool:
+        """Whether earlier runs told the time of every kind."""
+        return all(trial.told is not None for trial in self.trials.values())
+
+    @property
+    def seconds(self) -> float:
+        """What is left."""
+        guessed = sum(self.trials[kind].guess * len(times) for kind, times in self.seen.items() if times)
+        scale = sum(map(sum, self.seen.values())) / guessed if guessed else 1.0
+        return sum(n * self._one(kind, scale) for kind, n in self.waiting.items()) / self.workers
+
+    def _one(self, kind: Kind, scale: float) -> float:
+        trial, times = self.trials[kind], self.seen.get(kind)
+        if times:
+            return sum(times) / len(times)
+        return trial.told if trial.told is not None else scale * trial.guess
+
+
+class Underway:
+    """What the workers are fitting: each writes the key of its line to a file of its trial, in a common folder."""
+
+    def __init__(self, folder: Path, lines: Iterable[Line]) -> None:
+        self.folder, self.lines = folder, {line.key: line for line in lines}
+
+    def place(self, lines: Sequence[Line]) -> str:
+        """The file of a trial."""
+        return str(self.folder / lines[0].key)
+
+    def finish(self, lines: Sequence[Line]) -> None:
+        """A trial is done."""
+        Path(self.place(lines)).unlink(missing_ok=True)
+
+    def now(self) -> list[tuple[Line, float]]:
+        """Each line that is being fitted, with the seconds since it began."""
+        found = []
+        for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else []:
+            with suppress(OSError, KeyError):  # a trial that ends now
+                found.append((self.lines[path.read_text(encoding="utf-8")], time.time() - path.stat().st_mtime))
+        return found
+
+
+def still_text(underway: Iterable[tuple[Line, float]]) -> str:
+    """Such as ``SOSI, digits, size 300 (40 s)``."""
+    return "; ".join(f"{one.arm}, {one.dataset}, size {one.size:g} ({duration(age)})" for one, age in underway)
+
+
 class Progress:
     """Silent: the base of the two that show something."""
 
-    def __init__(self, metric: str) -> None:
+    def __init__(self, metric: str, clock: Clock = time.monotonic) -> None:
         self.standing = Standing(metric)
+        self.clock = clock
         self.total = self.done = self.failed = 0
-        self.started = time.monotonic()
+        self.started = clock()
+        self.left = TimeLeft((), 1)
+        self.underway: Callable[[], list[tuple[Line, float]]] = list
+        self._closed = threading.Event()
 
-    def start(self, trials: int, reused: int) -> None:
+    def start(self, trials: Sequence[Expected], reused: int, workers: int) -> None:
         """Say how much there is to do; ``reused`` lines are in the store."""
-        self.total, self.started = trials, time.monotonic()
+        self.total, self.started, self.left = len(trials), self.clock(), TimeLeft(trials, workers)
 
     def say(self, text: str) -> None:
         """A line about what goes on."""
 
-    def advance(self, lines: list[Line], results: list[LineResult]) -> None:
+    def advance(self, lines: Sequence[Line], results: list[LineResult]) -> None:
         """A trial is done."""
         self.done += 1
+        self.left.finish(lines, sum(result.seconds for result in results))
         by_key = {result.key: result for result in results}
         for line in lines:
             result = by_key.get(line.key)
@@ -83,89 +207,118 @@ class Progress:
     def show(self) -> None:
         """Bring the display up to date."""
 
+    def breathe(self) -> None:
+        """Show that it is alive; called every second."""
+
     def close(self) -> None:
         """Leave the terminal as it was."""
+        self._closed.set()
+
+    def _watch(self) -> None:
+        def watch() -> None:
+            while not self._closed.wait(1.0):
+                self.breathe()
+
+        threading.Thread(target=watch, daemon=True).start()
 
     @property
-    def rate(self) -> float:
-        """Trials per second."""
-        return self.done / max(time.monotonic() - self.started, 1e-9)
-
-    @property
-    def left(self) -> float:
-        """Seconds that the rest takes at this rate."""
-        return (self.total - self.done) / self.rate if self.done else float("nan")
+    def rate(self) -> str:
+        """Trials per second or minute."""
+        rate = self.done / max(self.clock() - self.started, 1e-9)
+        return f"{rate:.1f}/s" if rate >= 0.1 else f"{60 * rate:.1f}/min"
 
 
 class PlainProgress(Progress):
     """A line now and then, for logs."""
 
-    def __init__(self, metric: str, stream: TextIO | None = None) -> None:
-        super().__init__(metric)
+    def __init__(self, metric: str, stream: TextIO | None = None, clock: Clock = time.monotonic) -> None:
+        super().__init__(metric, clock)
         self.stream = stream or sys.stderr
-        self._last = 0.0
+        self._shown = -PLAIN_EVERY
+        self._said = clock()
 
-    def start(self, trials: int, reused: int) -> None:
-        """Say how much there is to do."""
-        super().start(trials, reused)
-        self.say(f"{trials} trials to run, {reused} lines are in the store")
+    def start(self, trials: Sequence[Expected], reused: int, workers: int) -> None:
+        """Say how much there is to do and what it may take."""
+        super().start(trials, reused, workers)
+        self._shown = self.clock() - PLAIN_EVERY
+        by = "from earlier runs" if self.left.known else "a guess by size"
+        time_ = f"; about {duration(self.left.seconds)} ({by})" if trials else ""
+        self.say(f"{len(trials)} trials to run, {reused} lines are in the store{time_}")
+        self._watch()
 
     def say(self, text: str) -> None:
         """Print it."""
+        self._said = self.clock()
         print(text, file=self.stream, flush=True)
+
+    def breathe(self) -> None:
+        """Say what is being fitted where nothing was said for long."""
+        if self.clock() - self._said >= QUIET_SECONDS:
+            self.say(f"still on: {still_text(self.underway()) or f'{self.total - self.done} trials'}")
 
     def show(self) -> None:
         """Print a line when enough time has passed, and at the end."""
-        now = time.monotonic()
-        if now - self._last < PLAIN_EVERY and self.done < self.total:
+        if self.clock() - self._shown < PLAIN_EVERY and self.done < self.total:
             return
-        self._last = now
-        left = "" if self.done == self.total else f", {duration(self.left)} left"
+        self._shown = self.clock()
+        told = self.left.judged and self.done < self.total
+        left = f", {duration(self.left.seconds)} left" if told else ""
         failed = f", {self.failed} failed" if self.failed else ""
         standing = self.standing.text()
         shown = f"  {self.standing.metric}: {standing}" if standing else ""
-        self.say(f"{self.done}/{self.total} trials, {self.rate:.1f}/s{left}{failed}{shown}")
+        self.say(f"{self.done}/{self.total} trials, {self.rate}{left}{failed}{shown}")
 
 
 class LiveProgress(Progress):
-    """A bar with time left and the running means below it."""
+    """A bar with time left and, below it, what is being fitted and the running means."""
 
     def __init__(self, metric: str) -> None:
         super().__init__(metric)
         from rich.console import Console, Group
         from rich.live import Live
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
         from rich.text import Text
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        times = (TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        times = (TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
         self._bar = Bar(*columns, *times)
-        self._task = self._bar.add_task("trials", total=None, rate="")
-        self._below = Text("")
+        self._task = self._bar.add_task("trials", total=None, rate="", left="")
+        self._on, self._below = Text(""), Text("")
         self._live = Live(
-            Group(self._bar, self._below), console=Console(stderr=True), refresh_per_second=4, transient=True
+            Group(self._bar, self._on, self._below),
+            console=Console(stderr=True),
+            refresh_per_second=4,
+            transient=True,
         )
 
-    def start(self, trials: int, reused: int) -> None:
+    def start(self, trials: Sequence[Expected], reused: int, workers: int) -> None:
         """Show the bar."""
-        super().start(trials, reused)
-        self._bar.update(self._task, total=trials)
+        super().start(trials, reused, workers)
+        self._bar.update(self._task, total=len(trials), left=f"about {duration(self.left.seconds)}")
         self._live.start()
+        self._watch()
 
     def say(self, text: str) -> None:
         """Print above the bar."""
         self._live.console.print(text, highlight=False, markup=False)
 
+    def breathe(self) -> None:
+        """Tell what is being fitted."""
+        now = still_text(self.underway())
+        self._on.plain = f"on: {now}" if now else ""
+
     def show(self) -> None:
         """Bring the bar up to date."""
-        rate = f"{self.rate:.1f}/s" + (f", {self.failed} failed" if self.failed else "")
-        self._bar.update(self._task, completed=self.done, rate=rate)
+        rate = self.rate + (f", {self.failed} failed" if self.failed else "")
+        left = f"{duration(self.left.seconds)} left" if self.left.judged else ""
+        self._bar.update(self._task, completed=self.done, rate=rate, left=left)
         text = self.standing.text()
         self._below.plain = f"{self.standing.metric} so far: {text}" if text else ""
 
     def close(self) -> None:
         """Take the bar away."""
+        super().close()
         self._live.stop()
 
 

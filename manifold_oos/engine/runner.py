@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import os
 import re
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,13 +18,13 @@ from typing import Any, Literal
 import numpy as np
 
 from manifold_oos.atomic import atomic, write_text
-from manifold_oos.config.model import Experiment
+from manifold_oos.config.model import FIXED, Experiment
 from manifold_oos.config.values import grids_of
 from manifold_oos.engine.arm_run import Request
-from manifold_oos.engine.executors import Call, Executor, make_executor
+from manifold_oos.engine.executors import FOLDER, Call, Executor, make_executor
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.plan import Line, Plan, Trial, make_plan
-from manifold_oos.engine.progress import Progress
+from manifold_oos.engine.progress import Expected, Kind, Progress, Underway, guess_seconds, kind_of
 from manifold_oos.engine.select import Choice, divide
 from manifold_oos.engine.splits import SplitRef
 from manifold_oos.engine.store import Store
@@ -96,6 +98,34 @@ def estimate(store: Store, plan: Plan, workers: int) -> Estimate:
     reused = len({line.key for line in plan.lines}) - lines
     known = None if lines and unknown == lines else seconds / workers
     return Estimate(len(work), lines, rows, reused, known, unknown)
+
+
+def expected(store: Store, plan: Plan, work: Iterable[Work]) -> list[Expected]:
+    """What each trial may take: by its size, and by earlier runs where they know all of its lines."""
+    found: dict[Kind, Expected] = {}
+    trials = []
+    for item in work:
+        kind = kind_of(item.lines)
+        if kind not in found:
+            costs = [store.cost(cost_key(plan, line)) for line in item.lines]
+            known = None if None in costs else sum(cost or 0.0 for cost in costs)
+            found[kind] = Expected(
+                item.lines, sum(_guess(plan, line, item.trial.split) for line in item.lines), known
+            )
+        trials.append(found[kind])
+    return trials
+
+
+def _guess(plan: Plan, line: Line, split: SplitRef) -> float:
+    """Seconds of a line by its size; a grid that is searched is fitted again and again."""
+    arm, data = plan.experiment.arms[line.arm], plan.facts[line.dataset]
+    known = split.size_facts(data).n_train
+    new = min(split.split.n_test or data.n, max(data.n - known, 1))
+    method = arm.extender or (arm.classifier if arm.embedding is None else None)
+    fits = 7 if line.selection != FIXED else 1
+    return fits * guess_seconds(
+        method.name if method else "", known, new, max(data.n_classes - 1, 2), data.n_features
+    )
 
 
 def count_candidates(plan: Plan, line: Line, split: SplitRef) -> int:
@@ -212,14 +242,16 @@ def run_experiment(
         work = missing(store, plan, keep_predictions, keep_embeddings)
         summary.trials = len(work)
         summary.reused = len({line.key for line in plan.lines}) - sum(len(item.lines) for item in work)
-        progress.start(len(work), summary.reused)
         try:
             if work:
                 executor = make_executor(workers if len(work) > 1 or scheduler else 1, scheduler)
                 try:
+                    progress.start(expected(store, plan, work), summary.reused, executor.workers)
                     _Run(plan, store, executor, folder, progress, summary, fail_fast, fresh).run(work)
                 finally:
                     executor.close()
+            else:
+                progress.start((), summary.reused, 1)
         except KeyboardInterrupt as stop:
             summary.interrupted = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
         finally:
@@ -271,6 +303,12 @@ class _Run:
                 self.shared[f"data {ref.label}"] = self.executor.share(ref)
         self._choose_once(work)
         self._embed_batches(work)
+        with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-", ignore_cleanup_errors=True) as folder:
+            self.underway = Underway(Path(folder), self.plan.lines)
+            self.progress.underway = self.underway.now
+            self._run_trials(work)
+
+    def _run_trials(self, work: list[Work]) -> None:
         ready, calls = [], []
         for item in sorted(work, key=self._turn):
             job, problem = self._job(item)
@@ -301,7 +339,7 @@ class _Run:
         for key in batches:
             if isinstance(self.shared[self._batch_key(item.trial.split, key)], Exception):
                 return Job(item.trial.split, ()), self.shared[self._batch_key(item.trial.split, key)]
-        return Job(item.trial.split, tuple(requests), batches), None
+        return Job(item.trial.split, tuple(requests), batches, self.underway.place(item.lines)), None
 
     def _request(self, line: Line, asked: Iterable[str], choice: Mapping[str, Any] | None = None) -> Request:
         metrics = [what for what in asked if what in METRICS]
@@ -364,6 +402,7 @@ class _Run:
 
     def _finish(self, item: Work, results: list[LineResult]) -> None:
         """Store a trial and tell of it."""
+        self.underway.finish(item.lines)
         lines = {line.key: line for line in item.lines}
         files = {}
         for result in results:

@@ -7,9 +7,10 @@ import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,12 @@ _LOCK = threading.RLock()
 
 @dataclass(frozen=True)
 class Job:
-    """The lines of one split and one embedding that the store does not have."""
+    """The lines of one split and one embedding that the store does not have; ``told`` is where to write which."""
 
     split: SplitRef
     requests: tuple[Request, ...]
     batches: tuple[str, ...] = ()
+    told: str = ""
 
 
 @dataclass
@@ -72,6 +74,7 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
             return [_failure(request, error) for request in job.requests]
         results = []
         for request in job.requests:
+            _tell(job.told, request.key)
             start = time.perf_counter()
             try:
                 result = run_line(request, bench)
@@ -80,6 +83,12 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
             result.seconds = time.perf_counter() - start
             results.append(result)
         return results
+
+
+def _tell(place: str, key: str) -> None:
+    """Let the display know what is being fitted, where it is on this machine."""
+    with suppress(OSError):
+        Path(place).write_text(key, encoding="utf-8")
 
 
 def run_choice(split: SplitRef, request: Request, shared: Mapping[str, Any]) -> Choice:

@@ -20,12 +20,13 @@ from manifold_oos.results.explanations import PrintedColumn, printed_columns
 from manifold_oos.results.published import SIGNS
 from manifold_oos.results.sheets import csv_text, read_csv
 from manifold_oos.results.tables import make_tables
+from manifold_oos.results.verdict import verdict_markdown
 
 COLORS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
 def table_texts(results: Results) -> dict[str, str]:
-    """table.csv (without times), splits.csv, timing.csv, table.md, table.tex and claims.csv by name."""
+    """table.csv (without times), splits.csv, timing.csv, table.md, table.tex, claims.csv and verdict.md by name."""
     experiment = results.experiment
     times = results.cells["metric"].map(is_time).astype(bool)
     title = experiment.title or experiment.name
@@ -41,6 +42,8 @@ def table_texts(results: Results) -> dict[str, str]:
         texts["timing.csv"] = csv_text(results.cells[times].drop(columns=JUDGED))
         if results.claims:
             texts["claims.csv"] = csv_text(claims_frame(results.claims))
+        if verdict := verdict_markdown(results):
+            texts["verdict.md"] = verdict
     return texts
 
 

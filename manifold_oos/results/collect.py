@@ -29,6 +29,8 @@ from manifold_oos.results.claims import ClaimResult, correct, judge_claims
 
 #: How the folder of a run with other values than the config's begins.
 OVERRIDDEN = "set_"
+#: Folders of a results root that hold no experiment of their own.
+NOT_EXPERIMENTS = ("archive", "reference")
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,31 @@ def locate(target: str | Path, out: str | Path = "results", overrides: Iterable[
     if shipped is None or not any((folder / file).is_file() for file in committed.FILES):
         raise ConfigError(f"{folder}: not a folder of results (no config.yaml in it)")
     return Located(load_config(f"configs/{shipped}.yaml", overrides), root, folder)
+
+
+def locate_all(targets: Iterable[str], out: str | Path = "results", overrides: Iterable[str] = ()) -> list[Located]:
+    """Find the results of configs and folders; a results root stands for all of its experiments."""
+    overrides = tuple(overrides)
+    places = [place for target in targets for place in map(str, below(Path(target)) or [Path(target)])]
+    return [locate(place, out, overrides) for place in places]
+
+
+def below(folder: Path) -> list[Path]:
+    """The experiments of a results root; none where the folder is an experiment itself, or no folder."""
+    if not folder.is_dir() or any((folder / name).is_file() for name in ("config.yaml", *committed.FILES)):
+        return []
+    return experiments(folder)
+
+
+def experiments(root: Path) -> list[Path]:
+    """The folders of a results root that a run wrote, by name, or that were committed; not those of ``--set``."""
+    found = {path.parent for name in ("config.yaml", *committed.FILES) for path in root.rglob(name)} - {root}
+    parts = {folder: folder.relative_to(root).parts for folder in found}
+    return sorted(
+        folder
+        for folder, names in parts.items()
+        if names[0] not in NOT_EXPERIMENTS and not names[-1].startswith(OVERRIDDEN)
+    )
 
 
 def load_overridden(target: str | Path, overrides: Iterable[str] = ()) -> Experiment:

@@ -1,6 +1,7 @@
 """``moos new`` and ``moos embed`` on images and tables that a person might bring."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from manifold_oos.cli import main
+from manifold_oos.cli import main, own_data
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Data
 from manifold_oos.datasets import available
@@ -78,6 +79,28 @@ def test_new_writes_a_config_that_runs(images, capsys):
     assert set(cells["arm"]) == set(experiment.arms) and (cells["splits"] == 2).all()
 
 
+def test_the_report_opens_with_verdict_and_picture_and_takes_a_results_root(images, capsys):
+    assert moos("new", "--data", "folder:known", "--out", "my.yaml") == 0
+    assert moos("run", "my.yaml", "--workers", "1", "--quiet", "--keep-embeddings", "one") == 0
+    assert moos("report", "results") == 0
+    assert "results/my/report.html" in capsys.readouterr().out
+    page = Path("results/my/report.html").read_text(encoding="utf-8")
+    places = [page.index(text) for text in ("Verdict: folder, 4 per class", "novel ones marked", "<h3>Tables</h3>")]
+    assert places == sorted(places) and "data-viewer" in page
+    assert page.count('alt="Known and new points') == 1
+    Path("other.yaml").write_text(Path("my.yaml").read_text().replace("seed: 0", "seed: 1"))
+    assert moos("run", "other.yaml", "--set", "split.repetitions=1", "--out", "results", "--workers", "1") == 0
+    Path("results/my").rename("results/your")
+    assert moos("run", "my.yaml", "--workers", "1", "--quiet") == 0
+    capsys.readouterr()
+    assert moos("report", "results") == 0
+    assert capsys.readouterr().out.split() == [
+        "results/my/report.html", "results/your/report.html", "results/index.html",
+    ]  # fmt: skip
+    assert moos("table", "results") == 0
+    assert capsys.readouterr().out.count("misclassification rate (%) on folder") == 2
+
+
 def test_large_images_are_made_small(images):
     Path("big", "x").mkdir(parents=True)
     Path("big", "y").mkdir()
@@ -120,10 +143,68 @@ def test_new_for_a_table_with_labels(table, capsys):
 def test_new_for_a_table_without_labels(table, capsys):
     assert moos("new", "--data", "table:fresh.csv", "--out", "t.yaml") == 0
     assert "without labels" in capsys.readouterr().out
-    assert load_config("t.yaml").metrics == ["embedding_error"]
+    assert load_config("t.yaml").metrics[:2] == ["trustworthiness", "continuity"]
     pd.read_csv("known.csv").drop(columns="species").to_csv("plain.csv", index=False)
     assert moos("new", "--data", "table:plain.csv", "--out", "p.yaml") == 0
     assert moos("run", "p.yaml", "--set", "split.repetitions=2", "--workers", "1", "--quiet") == 0
+    out = capsys.readouterr().out
+    assert "Verdict for table, 80 % known, 2 splits:" in out and "trustworthiness 0." in out.split("Verdict")[1]
+
+
+def test_new_lists_all_faults_at_once(table, capsys):
+    Path("my.yaml").write_text("precious")
+    frame = pd.read_csv("known.csv").astype({"p": object, "q": object})
+    frame.loc[3, "p"], frame.loc[5, "q"] = "", "many"
+    frame.to_csv("bad.csv", index=False)
+    assert moos("new", "--data", "table:bad.csv", "--label", "species") == 2
+    err = capsys.readouterr().err.strip()
+    assert "my.yaml: already exists" in err and "line 5, column 0 (p)" in err and "line 7, column 1 (q)" in err
+    assert "(here: --label, --ignore, --impute)" in err and err.count("\n") == 0
+    assert moos("new", "--data", "folder:x", "--ignore", "a", "--impute", "mean", "--out", "o.yaml") == 2
+    err = capsys.readouterr().err
+    assert "--ignore, --impute goes with table:FILE" in err and "no such folder" in err
+    assert moos("new", "--data", "table:known.csv", "--skip-bad", "--out", "o.yaml") == 2
+    assert "--skip-bad goes with folder:PATH" in capsys.readouterr().err
+
+
+def test_new_ignores_and_imputes(table, capsys):
+    frame = pd.read_csv("known.csv").assign(day=[f"2020-01-{i % 28 + 1:02d}" for i in range(36)])
+    frame.loc[3, "p"] = np.nan
+    frame.to_csv("holes.csv", index=False)
+    assert moos("new", "--data", "table:holes.csv", "--ignore", "day", "--impute", "median", "--out", "h.yaml") == 0
+    out = capsys.readouterr().out
+    assert "labels are column 'species'; 1 missing cells are the median of their column" in out
+    options = load_config("h.yaml").datasets[0].options
+    assert options["ignore"] == ["day"] and options["impute"] == "median"
+    assert moos("run", "h.yaml", "--set", "split.repetitions=1", "--workers", "1", "--quiet") == 0
+
+
+def test_a_label_of_measurements_is_asked_about(table, capsys, monkeypatch):
+    frame = pd.read_csv("known.csv").drop(columns="species")
+    frame.assign(target=np.random.default_rng(0).normal(size=36)).to_csv("price.csv", index=False)
+    assert moos("new", "--data", "table:price.csv", "--out", "p.yaml") == 2
+    assert "36 different numbers are no classes" in capsys.readouterr().err and not Path("p.yaml").exists()
+    asked = []
+    monkeypatch.setattr(own_data, "_agrees", lambda question: asked.append(question) or True)
+    assert moos("new", "--data", "table:price.csv", "--out", "p.yaml") == 0
+    assert "go on without labels?" in asked[0] and "36 rows without labels" in capsys.readouterr().out
+    assert load_config("p.yaml").datasets[0].options["ignore"] == [4]
+
+
+def test_bad_images_are_left_out_if_asked(images, capsys):
+    Path("known", "lying", "bad.png").write_bytes(b"no picture")
+    assert moos("new", "--data", "folder:known", "--out", "b.yaml") == 2
+    assert "bad.png" in capsys.readouterr().err
+    assert moos("new", "--data", "folder:known", "--skip-bad", "--out", "b.yaml") == 0
+    assert load_config("b.yaml").datasets[0].options["skip_bad"] is True
+
+
+def test_many_rows_without_labels_need_no_embedding_of_all(table, capsys):
+    rng = np.random.default_rng(0)
+    pd.DataFrame(rng.normal(size=(3000, 3)), columns=list("abc")).to_csv("bare.csv", index=False)
+    assert moos("new", "--data", "table:bare.csv", "--out", "b.yaml") == 0
+    experiment = load_config("b.yaml")
+    assert experiment.split.n_train == [500, 1000] and "embedding_error" not in experiment.metrics
 
 
 def test_embed_gives_every_new_image_coordinates_label_and_confidence(images, capsys):
@@ -287,7 +368,7 @@ def test_many_rows_get_a_cap_and_a_cost(table, capsys):
     write_classes([9000, 9000], features=3)
     experiment, text, _ = new_config(capsys)
     assert experiment.split.train_per_class == [250, 500] and experiment.split.n_test == 1000
-    assert "At most 1000 are known and 1000 new" in text and "minutes on one core" in text
+    assert "At most 1000 are known and 1000 new" in text and re.search(r"About \d+ minutes? on one core", text)
 
 
 def test_a_slow_arm_is_left_as_a_comment(table, capsys):

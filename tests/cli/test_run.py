@@ -39,10 +39,11 @@ def test_run_prints_a_table_and_writes_every_file(here, capsys):
     out, err = capsys.readouterr()
     assert "misclassification rate" in out and "SOSI" in out and "figures: results/tiny/" in out
     assert "12 lines computed, 0 from the store" in out
+    assert "\nVerdict for digits, 5 per class, 2 splits:\n" in out.split("12 lines computed")[1]
     assert "8/8 trials" in err
     folder = here / "results" / "tiny"
     names = {path.name for path in folder.iterdir()}
-    wanted = {"table.csv", "timing.csv", "table.md", "table.tex", "config.yaml", "environment.json"}
+    wanted = {"table.csv", "timing.csv", "table.md", "table.tex", "verdict.md", "config.yaml", "environment.json"}
     assert wanted <= names
     assert any(name.endswith(".png") for name in names) and any(name.endswith(".pdf") for name in names)
     resolved = yaml.safe_load((folder / "config.yaml").read_text())

@@ -72,6 +72,12 @@ def test_formulas_become_mathml():
         script("mathml").to_mathml(r"a \nonsense b", display=False)
 
 
+def test_a_wide_formula_falls_into_parts():
+    parts = script("mathml").parts_of(r"a = \left\{ b \quad c \right\}, \qquad d_{e \quad f} = g \quad h")
+    assert parts == [r"a = \left\{ b \quad c \right\},", r"d_{e \quad f} = g", "h"]
+    assert script("mathml").to_mathml(r"a \qquad b", display=True).count("<math ") == 2
+
+
 def test_links_between_files_exist():
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):

@@ -323,3 +323,13 @@ def test_function_image_shows_every_value_and_the_points(tmp_path):
     assert [len(ax.images) for ax in figure.axes[:4]] == [0, 1, 1, 1]
     assert figure.axes[1].images[0].get_clim() == (-1.0, 1.0)
     assert [path.suffix for path in save(figure, tmp_path / "f")] == [".png", ".pdf"]
+
+
+def test_novel_points_are_marked_and_named_in_the_legend():
+    novel = np.zeros(30, dtype=bool)
+    novel[[3, 7]] = True
+    plain, marked = cloud_figure([[cloud()]]), cloud_figure([[cloud(novel=novel)]])
+    assert len(marked.axes[0].collections) == len(plain.axes[0].collections) + 1
+    ring = marked.axes[0].collections[-1]
+    np.testing.assert_array_equal(ring.get_offsets(), cloud().new[novel])
+    assert "novel" in [text.get_text() for text in marked.legends[0].get_texts()]

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from manifold_oos.config.model import Data, Output
 from manifold_oos.engine.replay import Replay, read_kept, run_place, split_points
 from manifold_oos.engine.splits import Points
-from manifold_oos.errors import ConfigError
+from manifold_oos.errors import ConfigError, DataError
 from manifold_oos.metrics import ANGLES
+from manifold_oos.novelty import NOVEL, NoveltyScale
 from manifold_oos.reporting.figures.scatter import Cloud, cloud_figure, function_figure
 from manifold_oos.results.collect import Results
 from manifold_oos.results.curves import chosen_values
 from manifold_oos.results.tables import SIZE_NAMES
+from manifold_oos.results.verdict import has_verdict
 
 #: Pixels along the longer side of a function image.
 PIXELS = 240
@@ -75,7 +77,8 @@ def _cloud(output: Output, results: Results, place: Replay, points: Callable[[],
         names = np.array(facts.class_names)
         known_color, new_color = names[kept["known_labels"]], names[kept["new_labels"]]
         wrong = kept["predicted"] != kept["new_labels"] if "predicted" in kept else None
-        return Cloud(place.arm, kept["known"], kept["new"], known_color, new_color, wrong)
+        novel = _novel(results, points)
+        return Cloud(place.arm, kept["known"], kept["new"], known_color, new_color, wrong, novel=novel)
     here = points()
     class_names = facts.class_names if facts else tuple(f"class {c}" for c in range(here.facts.n_classes))
     known_color, new_color, cyclic = colors_of(here, class_names)
@@ -86,7 +89,28 @@ def _cloud(output: Output, results: Results, place: Replay, points: Callable[[],
     assert result.placed is not None
     predicted = result.outcome.labels
     wrong = None if predicted is None or here.y_new is None else predicted != here.y_new
-    return Cloud(place.arm, result.placed.known, result.placed.new, known_color, new_color, wrong, cyclic=cyclic)
+    return Cloud(
+        place.arm,
+        result.placed.known,
+        result.placed.new,
+        known_color,
+        new_color,
+        wrong,
+        cyclic=cyclic,
+        novel=_novel(results, points),
+    )
+
+
+def _novel(results: Results, points: Callable[[], Points]) -> NDArray[np.bool_] | None:
+    """The new points unlike all known ones, in pictures of a person's own data."""
+    if not has_verdict(results.experiment):
+        return None
+    try:
+        here = points()
+    except DataError:
+        return None
+    novel: NDArray[np.bool_] = NoveltyScale(here.X).of(here.X_new) > NOVEL
+    return novel
 
 
 def _gallery_rows(output: Output, clouds: list[Cloud], points: Points) -> list[list[Cloud]]:

@@ -33,7 +33,10 @@ CYCLE = colormaps["twilight_shifted"]
 
 @dataclass(frozen=True)
 class Cloud:
-    """Points of one panel: coordinates, and a class or a true coordinate for each."""
+    """Points of one panel: coordinates, and a class or a true coordinate for each.
+
+    ``wrong`` and ``novel`` mark new points with a wrong label, and those unlike all known ones.
+    """
 
     title: str
     train: Array
@@ -43,6 +46,7 @@ class Cloud:
     wrong: NDArray[np.bool_] | None = None
     message: str = ""
     cyclic: bool = False
+    novel: NDArray[np.bool_] | None = None
 
 
 def cloud_figure(
@@ -148,6 +152,9 @@ def _legend(clouds: Sequence[Cloud], classes: Sequence[Any]) -> list[Line2D]:
         handles.append(Line2D([], [], color=FAINT, markerfacecolor="none", label="new", **common))
     if any(cloud.wrong is not None and cloud.wrong.any() for cloud in clouds):
         handles.append(Line2D([], [], color=INK, label="wrong label", **(common | {"marker": "x"})))
+    if any(cloud.novel is not None and cloud.novel.any() for cloud in clouds):
+        novel = {"marker": "D", "markersize": 8, "markerfacecolor": "none"}
+        handles.append(Line2D([], [], color=INK, label="novel", **(common | novel)))
     if 1 < len(classes) <= LEGEND_CLASSES:
         for index, label in enumerate(classes):
             color, marker = _class_look(index)
@@ -187,6 +194,9 @@ def _draw_cloud(ax: Any, cloud: Cloud, classes: Sequence[Any], dimensions: int) 
     if cloud.wrong is not None and cloud.wrong.any():
         at = _first(cloud.new, dimensions)[cloud.wrong]
         ax.scatter(*at.T, s=size * 1.6, marker="x", c=INK, linewidths=0.7, alpha=0.75)
+    if cloud.novel is not None and cloud.novel.any():
+        at = _first(cloud.new, dimensions)[cloud.novel]
+        ax.scatter(*at.T, s=size * 4, marker="D", facecolors="none", edgecolors=INK, linewidths=0.8)
 
 
 def _first(points: Array, dimensions: int) -> Array:

@@ -16,13 +16,9 @@ from manifold_oos.errors import ConfigError
 from manifold_oos.reporting.report.html import render
 from manifold_oos.reporting.report.page import write_page
 from manifold_oos.resources import shipped, shipped_configs
-from manifold_oos.results import committed
-from manifold_oos.results.collect import OVERRIDDEN, locate
+from manifold_oos.results.collect import experiments, locate
 from manifold_oos.results.status import STATES, TEXT, State, pending, states_of
 from manifold_oos.results.tables import name_of
-
-#: Folders of a results root that hold no experiment of their own.
-NOT_EXPERIMENTS = ("archive", "reference")
 
 
 @dataclass(frozen=True)
@@ -71,17 +67,6 @@ def write_index(root: Path, *, data_dir: Path | None = None) -> Written:
             entries.append(Listed(experiment, _pending(experiment, data_dir)))
     text = render("index.html", papers=matrix(entries), key=STATES, version=__version__)
     return Written(write_text(root / "index.html", text), pages, skipped)
-
-
-def experiments(root: Path) -> list[Path]:
-    """The folders of a results root that a run wrote, by name, or that were committed; not those of ``--set``."""
-    found = {path.parent for name in ("config.yaml", *committed.FILES) for path in root.rglob(name)} - {root}
-    parts = {folder: folder.relative_to(root).parts for folder in found}
-    return sorted(
-        folder
-        for folder, names in parts.items()
-        if names[0] not in NOT_EXPERIMENTS and not names[-1].startswith(OVERRIDDEN)
-    )
 
 
 def matrix(entries: list[Listed]) -> list[dict[str, Any]]:

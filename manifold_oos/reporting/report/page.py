@@ -1,4 +1,4 @@
-"""The page of one or many experiments: tables, claims, curves, ranks, times, viewer, config and environment."""
+"""The page of one or many experiments: verdict, tables, claims, curves, ranks, times, viewer, how it was made."""
 
 import base64
 import csv
@@ -30,6 +30,7 @@ from manifold_oos.results.collect import Located, Results
 from manifold_oos.results.published import LEGEND, SIGNS
 from manifold_oos.results.sheets import guarded
 from manifold_oos.results.tables import TableEntry, TableView, make_tables, name_of
+from manifold_oos.results.verdict import FOOTNOTE, make_verdicts
 
 #: Text of coordinates and thumbnails in a page, so that one of COIL-20 stays below 15 MB with Plotly's 4.8.
 VIEWER_BYTES = 8_000_000
@@ -72,6 +73,9 @@ class Page:
         anchor = re.sub(r"[^A-Za-z0-9]+", "-", experiment.name).strip("-") or "experiment"
         broken = {(row["arm"], row["dataset"], row["size"]) for row in failures(results)}
         tables = [self._table(table, anchor, broken) for table in result_tables(results)]
+        advice = [{"head": one.head, "sentences": list(one.sentences())} for one in make_verdicts(results)]
+        drawn = pictures(results, place.folder)
+        portrait = next((picture for picture in drawn if advice and picture["kind"] == "embedding"), None)
         viewer = make_viewer(results, self.blocks)
         crowded = viewer is not None and not viewer["views"]
         if viewer is not None and not crowded:
@@ -84,6 +88,9 @@ class Page:
             "note": experiment.note,
             "committed": results.origin,
             "summary": summary(results),
+            "verdict": advice,
+            "verdict_note": FOOTNOTE,
+            "portrait": portrait,
             "datasets": data_sets(results),
             "tables": tables,
             "claims": [
@@ -97,7 +104,7 @@ class Page:
                 for claim in results.claims
             ],
             "charts": self._charts(results, anchor),
-            "pictures": pictures(results, place.folder),
+            "pictures": [picture for picture in drawn if picture is not portrait],
             "ranks": [rank_diagram(ranks) for ranks in rankings(results)],
             "times": [self._table(table, anchor, broken) for table in time_tables(results)],
             "chosen": chosen(results),
@@ -289,7 +296,7 @@ def pictures(results: Results, folder: Path) -> list[dict[str, Any]]:
             width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
             uri = "data:image/png;base64," + base64.b64encode(content).decode()
             alt = ": ".join(part for part in (name_of(output), output.title) if part)
-            found.append({"uri": uri, "width": width, "height": height, "alt": alt})
+            found.append({"uri": uri, "width": width, "height": height, "alt": alt, "kind": output.kind})
     return found
 
 
