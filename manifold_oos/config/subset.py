@@ -1,11 +1,11 @@
 """Narrows an experiment: fewer arms, sizes or repetitions, or what a reference table has."""
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import pandas as pd
 
-from manifold_oos.config.model import FIXED, Data, Experiment, Published, Split
+from manifold_oos.config.model import FIXED, Arm, Data, Experiment, Published, Split
 from manifold_oos.errors import ConfigError
 
 
@@ -32,7 +32,7 @@ def reduce_experiment(
             wanted_sizes = [size for size in split.sizes if sizes is None or _among(size, sizes)] or split.sizes
             kept.append(data.model_copy(update={"split": narrowed(split, wanted_sizes, repetitions)}))
     some = {name: arm for name, arm in experiment.arms.items() if arms is None or name in arms}
-    return _copy(experiment, datasets=kept, arms=some)
+    return _copy(experiment, some, datasets=kept)
 
 
 def experiment_of(experiment: Experiment, reference: pd.DataFrame) -> Experiment:
@@ -57,7 +57,7 @@ def experiment_of(experiment: Experiment, reference: pd.DataFrame) -> Experiment
     metrics = [metric for metric in experiment.metrics if metric in set(reference["metric"])]
     if not (datasets and arms and metrics):
         raise ConfigError(f"{experiment.name}: the reference has none of its data sets, arms and metrics")
-    return _copy(experiment, datasets=datasets, arms=arms, selection=selection, metrics=metrics)
+    return _copy(experiment, arms, datasets=datasets, selection=selection, metrics=metrics)
 
 
 def narrowed(split: Split, sizes: Iterable[float], repetitions: int | None) -> Split:
@@ -86,6 +86,10 @@ def stated_splits(experiment: Experiment) -> list[Published]:
     return [block.model_copy(update={"splits": block.splits or rounds}) for block in experiment.published]
 
 
-def _copy(experiment: Experiment, **update: object) -> Experiment:
-    update |= {"published": stated_splits(experiment)}
+def _copy(experiment: Experiment, arms: Mapping[str, Arm], **update: object) -> Experiment:
+    """The experiment with parts left out, and without outputs whose arms have all gone."""
+    outputs = [
+        output for output in experiment.outputs if output.arms is None or not arms.keys().isdisjoint(output.arms)
+    ]
+    update |= {"arms": dict(arms), "outputs": outputs, "published": stated_splits(experiment)}
     return experiment.model_copy(update=update).named(experiment.name, experiment.path)
