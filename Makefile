@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs check coverage package chaos reproduce reproduce-full clean
+.PHONY: demo test lint docs check coverage package chaos reproduce grid clean
 
 demo: $(VENV)/.installed
 	$(BIN)/moos run configs/quickstart.yaml
@@ -38,13 +38,13 @@ package: $(VENV)/.dev
 chaos: $(VENV)/.dev
 	MOOS_CHAOS=100 $(BIN)/python -m pytest tests/chaos
 
-# The papers' tables and figures that the data allow, with few repetitions; then docs/reproduction.md and its pages.
+# The papers' tables and figures that the data allow, every repetition; then docs/reproduction.md and its pages. What is
+# in the store is not computed again: stop and start it at will.
 reproduce: $(VENV)/.installed
 	$(BIN)/python -m manifold_oos.reporting.pages.reproduction
 
-# All repetitions and the whole grid, over days; stop and start it at will.
-reproduce-full: $(VENV)/.installed
-	$(BIN)/python -m manifold_oos.reporting.pages.reproduction --full
+# Every embedding with every extender on eight data sets, and the recommendation computed from it.
+grid: $(VENV)/.installed
 	$(BIN)/moos run configs/grid/extenders.yaml configs/grid/all.yaml --skip-missing
 	$(BIN)/python -m manifold_oos.reporting.pages.which_extender
 

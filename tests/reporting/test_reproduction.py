@@ -7,15 +7,15 @@ import pytest
 
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Arm, Experiment
+from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.store import make_frame
 from manifold_oos.reporting.pages import reproduction
 from manifold_oos.reporting.pages.reproduction import (
     GROUPS,
-    REPETITIONS,
+    PAPERS,
     Reproduced,
     configs,
     count_lines,
-    front_page,
     gather,
     group_of,
     write_pages,
@@ -106,34 +106,29 @@ def workspace(tmp_path, monkeypatch):
 
 
 def test_claims_are_corrected_over_all_of_a_paper_and_pages_need_no_store(workspace):
-    found = gather(list(configs(False)), Path("results"))
+    found = gather(list(configs()), Path("results"))
     alone = [claim for one in found for claim in one.results.claims]
     assert [claim.verdict for claim in alone] == ["holds", "holds"] and all(
         0.025 < claim.p < 0.05 for claim in alone
     )
     assert [claim.verdict for one in found for claim in one.claims] == ["undecided", "undecided"]
-    paths = write_pages(found, [], Path("results"), Path("mkdocs.yml"))
+    paths = write_pages(found, Path("results"), Path("mkdocs.yml"))
     assert [path.as_posix() for path in paths[1:3]] == ["docs/reproduction/one.md", "docs/reproduction/two.md"]
     front = paths[0].read_text(encoding="utf-8")
     assert "| [one](reproduction/one.md) | 6 of 6 |" in front and "0 hold, 0 fail, 2 are undecided" in front
     page = paths[1].read_text(encoding="utf-8")
     assert "committed tables (results/one/splits.csv)" in page and "**undecided**" in page
     assert '"one": reproduction/one.md' in Path("mkdocs.yml").read_text()
-    assert write_pages(found, [], Path("results"), Path("mkdocs.yml"))[0].read_text() == front
+    assert write_pages(found, Path("results"), Path("mkdocs.yml"))[0].read_text() == front
 
 
 def test_the_front_page_is_short():
     assert len(Path(__file__).parents[2].joinpath("docs/reproduction.md").read_text().splitlines()) <= 200
 
 
-def test_a_cut_experiment_keeps_its_first_splits_and_one_left_out_is_named():
-    cut = {experiment.name: experiment for experiment in configs(False)}
-    whole = {experiment.name: experiment for experiment in configs(True)}
-    left = [name for name, repetitions in REPETITIONS.items() if repetitions == 0]
-    assert set(whole) - set(cut) == set(left) and set(REPETITIONS) <= set(whole)
-    for name, repetitions in REPETITIONS.items():
-        if repetitions:
-            assert max(cut[name].split_of(data).repetitions for data in cut[name].datasets) == repetitions
-            full = max(whole[name].split_of(data).repetitions for data in whole[name].datasets)
-            assert all(block.splits == full for block in cut[name].published)  # the paper's own stay
-    assert "left to `make reproduce-full`" in front_page([], left)
+def test_every_paper_is_run_with_every_repetition():
+    whole = {experiment.name: experiment for experiment in configs()}
+    assert {experiment.paper for experiment in whole.values()} == set(PAPERS)
+    assert "sparse_coding/pie" in whole and "coil20_sosi" in whole and "grid/all" not in whole
+    part = reduce_experiment(whole["nsse/orl"], repetitions=2)
+    assert all(block.splits == 20 for block in part.published)  # the paper's own stay where ours are fewer

@@ -1,9 +1,9 @@
-"""Run the papers' tables and figures and write docs/reproduction.md: ``make reproduce``, ``make reproduce-full``.
+"""Run the papers' tables and figures, every repetition, and write docs/reproduction.md: ``make reproduce``.
 
 Each config under configs/<paper>/ (and coil20_sosi, SOSI's Fig. 7) is run through ``moos run``'s own functions into
-results/, with fewer repetitions where REPETITIONS says so unless --full; what the store has is not computed again,
-so a stopped run resumes. Then a front page and a page for each experiment are written from the store, or from the
-committed splits and tables where it has no rows: ours beside the printed numbers, and every verdict.
+results/; what the store has is not computed again, so a stopped run resumes. Then a front page and a page for each
+experiment are written from the store, or from the committed splits and tables where it has no rows: ours beside the
+printed numbers, and every verdict.
 """
 
 import time
@@ -65,19 +65,6 @@ GROUPS = (
     "comparison methods without free parameters (NN)",
     "comparison methods whose parameters the paper leaves open",
 )
-#: Where ``make reproduce`` runs fewer repetitions than the config asks for; 0 leaves it to ``make reproduce-full``.
-REPETITIONS: dict[str, int] = {
-    "nsse/coil20": 10,
-    "nsse/convergence": 3,
-    "nsse/embeddings": 3,
-    "nsse/fei": 5,
-    "nsse/orl": 10,
-    "nsse/spe": 3,
-    "nsse/yaleb": 10,
-    "sosi/progressive": 2,
-    "sparse_coding/extended_yale": 4,
-    "sparse_coding/pie": 0,
-}
 NAV = "      # experiments: begin (manifold_oos.reporting.pages.reproduction)\n", "      # experiments: end"
 
 
@@ -124,14 +111,12 @@ class Reproduced:
         return Counter(cell.verdict for column in self.columns for cell in column.cells)
 
 
-def configs(full: bool) -> Iterator[Experiment]:
-    """The experiments of the papers, cut to what the plan allows."""
+def configs() -> Iterator[Experiment]:
+    """The experiments of the papers."""
     for name in shipped_configs():
         experiment = load_config(f"configs/{name}")
         if experiment.paper in PAPERS:
-            repetitions = None if full else REPETITIONS.get(experiment.name)
-            if repetitions != 0:
-                yield reduce_experiment(experiment, repetitions=repetitions)
+            yield experiment
 
 
 def run(experiment: Experiment, out: Path, workers: int | None, force: bool) -> None:
@@ -185,7 +170,7 @@ def group_of(arm: Arm, paper: str) -> str:
     return GROUPS[1] if alone else GROUPS[2]
 
 
-def front_page(found: Sequence[Reproduced], left: Sequence[str]) -> str:
+def front_page(found: Sequence[Reproduced]) -> str:
     """The counts, a table for each paper, and what is missing."""
     lines = [
         "# Reproduction",
@@ -203,9 +188,6 @@ def front_page(found: Sequence[Reproduced], left: Sequence[str]) -> str:
         head = ["experiment", "splits", "= ≈ ? + −", "given by a reading", "claims: hold, fail, undecided", "state"]
         lines += [f"## {title}", "", markdown_table(head, [_row(one) for one in mine]), ""]
     lacking = [f"- {md(one.experiment.title)}: {'; '.join(lacks)}" for one in found if (lacks := what_lacks(one))]
-    lacking += [
-        f"- {md(load_config(f'configs/{name}.yaml').title)}: left to `make reproduce-full`" for name in left
-    ]
     return "\n".join([*lines, "## What is missing", "", *lacking]).rstrip() + "\n"
 
 
@@ -274,7 +256,7 @@ def what_lacks(one: Reproduced) -> list[str]:
     if one.state == "not run":
         lacks.append("not run")
     elif 0 < one.done < one.of:
-        lacks.append(f"{one.done} of {one.of} repetitions; the rest by `make reproduce-full`")
+        lacks.append(f"{one.done} of {one.of} repetitions; the rest by `make reproduce`")
     return lacks
 
 
@@ -307,9 +289,9 @@ def experiment_page(one: Reproduced, out: Path) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def write_pages(found: Sequence[Reproduced], left: Sequence[str], out: Path, site: Path) -> list[Path]:
+def write_pages(found: Sequence[Reproduced], out: Path, site: Path) -> list[Path]:
     """Write the front page, a page per experiment, and their places in the site's navigation."""
-    paths = [write_text(DOCS / "reproduction.md", front_page(found, left))]
+    paths = [write_text(DOCS / "reproduction.md", front_page(found))]
     paths += [write_text(DOCS / one.address, experiment_page(one, out)) for one in found]
     for stray in set((DOCS / "reproduction").glob("*.md")) - set(paths):
         stray.unlink()
@@ -321,21 +303,18 @@ def write_pages(found: Sequence[Reproduced], left: Sequence[str], out: Path, sit
 def main(arguments: list[str]) -> int:
     """Run what is asked for and write the pages."""
     parser = parser_of(__doc__)
-    parser.add_argument("--full", action="store_true", help="all repetitions, every experiment")
     parser.add_argument("--only", nargs="+", help="names of experiments, such as nsse/orl, or of papers")
     parser.add_argument("--repetitions", type=int, help="run at most so many now; more can follow")
     parser.add_argument("--page-only", action="store_true", help="write the pages from what is there, run nothing")
     parser.add_argument("--force", action="store_true", help="replace tables that rest on more numbers")
     options = parser.parse_args(arguments)
-    experiments = list(configs(options.full))
+    experiments = list(configs())
     for experiment in experiments:
         chosen = not options.only or experiment.name in options.only or experiment.paper in options.only
         if chosen and not options.page_only:
             part = reduce_experiment(experiment, repetitions=options.repetitions)
             run(part, options.out, options.workers, options.force)
-    names = {experiment.name for experiment in experiments}
-    left = [name for name in REPETITIONS if name not in names]
-    for path in write_pages(gather(experiments, options.out), left, options.out, Path("mkdocs.yml")):
+    for path in write_pages(gather(experiments, options.out), options.out, Path("mkdocs.yml")):
         print(path)
     return 0
 
