@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from manifold_oos.contracts import partner
+from manifold_oos.contracts import needs_embedding, partner
 from manifold_oos.costs import needed
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.registry import available
@@ -111,9 +111,11 @@ def fitting(cls: type, n: int, D: int, d: int, Q: int = 100) -> tuple[object, Ca
         method = cls(n_components=d)
         return method, lambda: method.fit(X[:n], y[:n]), X[n:]
     method = cls()
-    embedding = partner(method).set_params(n_components=d).fit(X[:n], y[:n])
+    embedding = partner(method).set_params(n_components=d).fit(X[:n], y[:n]) if needs_embedding(method) else None
     X_new = X[n:] if method.transductive else None
-    coordinates = embedding.embedding_
+    coordinates = (
+        X[:n] @ np.random.default_rng(1).standard_normal((D, d)) if embedding is None else embedding.embedding_
+    )
     return method, lambda: method.fit(X[:n], coordinates, y[:n], X_new=X_new, embedding=embedding), X[n:]
 
 

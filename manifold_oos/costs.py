@@ -1,4 +1,8 @@
-"""What a fit will take of memory, from the formula that its method states; told, or refused, before it is taken."""
+"""What a fit will take of memory, from the formula that its method states; told, or refused, before it is taken.
+
+Sparse eigenproblems count the fill-in of their factors on a surface, as measured at 100,000 points of a Swiss roll;
+neighbour graphs of many intrinsic dimensions fill in more.
+"""
 
 import ast
 import operator

@@ -129,7 +129,7 @@ class LaplacianEigenmaps(Embedding):
     @property
     def memory(self) -> str:  # type: ignore[override]
         """Dense with the full and kernel graphs."""
-        return "3*N*N" if self.graph in DENSE else "20*N*n_neighbors"
+        return "3*N*N" if self.graph in DENSE else "35*N*n_neighbors"
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         heat = self.weights == "heat" and self.graph != "l1"

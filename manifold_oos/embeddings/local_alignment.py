@@ -71,7 +71,7 @@ class LLE(_Alignment):
     """
 
     name: ClassVar[str] = "lle"
-    memory: ClassVar[str] = "min(2*N*n_neighbors*D, 2**21) + 50*N*n_neighbors"
+    memory: ClassVar[str] = "min(2*N*n_neighbors*D, 2**21) + 70*N*n_neighbors"
     instead: ClassVar[str] = "a smaller n_neighbors"
     grids: ClassVar[Mapping[str, Any]] = {**_GRIDS, "reg": [1e-4, 1e-3, 1e-2]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -150,7 +150,7 @@ class LTSA(_Alignment):
     """
 
     name: ClassVar[str] = "ltsa"
-    memory: ClassVar[str] = "min(2*N*n_neighbors*D, 2**21) + 6*N*n_neighbors**2"
+    memory: ClassVar[str] = "min(2*N*n_neighbors*D, 2**21) + 9*N*n_neighbors**2"
     instead: ClassVar[str] = "a smaller n_neighbors"
     nested: ClassVar[bool] = False
     grids: ClassVar[Mapping[str, Any]] = _GRIDS

@@ -286,7 +286,7 @@ class SpectralRegression(_GraphProjection):
     """
 
     name: ClassVar[str] = "spectral_regression"
-    memory: ClassVar[str] = "max(20*N*n_neighbors, 2*N*min(N, D))"
+    memory: ClassVar[str] = "max(30*N*n_neighbors, 2*N*min(N, D))"
     instead: ClassVar[str] = "random_projection of the data first"
     grids: ClassVar[Mapping[str, Any]] = {**_GRIDS, "gamma": [1e-4, 1e-3, 1e-2, 1e-1, 1.0]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**_GRAPH, **_RIDGE}

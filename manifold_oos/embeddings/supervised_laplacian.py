@@ -100,7 +100,7 @@ class SupervisedLaplacian(Embedding):
     @property
     def memory(self) -> str:  # type: ignore[override]
         """Dense in the form of NSSE."""
-        return "4*N*N" if self.formulation == "nsse" else "2*min(N*N/4, 2**20) + 30*N*n_neighbors"
+        return "4*N*N" if self.formulation == "nsse" else "2*min(N*N/4, 2**20) + 80*N*n_neighbors"
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         y = np.asarray(y)

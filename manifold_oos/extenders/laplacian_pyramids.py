@@ -1,6 +1,7 @@
 """Laplacian pyramids: coordinates are smoothed, then what was missed at half the width, while that still helps."""
 
 from collections.abc import Mapping
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.krr import gaussian_width
+from manifold_oos.numerics.chunks import map_rows
 from manifold_oos.numerics.kernels import Scale, squared_distances
 
 #: More halvings than data resolve: the last width is a billionth of the first.
@@ -63,7 +65,7 @@ class LaplacianPyramids(Extender):
     """
 
     name: ClassVar[str] = "laplacian_pyramids"
-    memory: ClassVar[str] = "3*N*N"
+    memory: ClassVar[str] = "1.2*N*N + min(N*N, 2**20)"
     instead: ClassVar[str] = "lle or random_features"
     grids: ClassVar[Mapping[str, Any]] = {"sigma": [{"median": f} for f in (0.25, 0.5, 1, 2)]}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -84,24 +86,26 @@ class LaplacianPyramids(Extender):
         errors: list[Array] = []
         while len(errors) < MOST_LEVELS and (not errors or self.sigma_ / 2 ** len(errors) > closest):
             d = differences[-1]
-            differences.append(d - self._smooth(squared, len(errors)) @ d)
+            differences.append(d - map_rows(partial(self._smoothed, len(errors), d), squared, len(X)))
             errors.append(np.mean(differences[-1] ** 2, axis=0))
         self.levels_ = 1 + np.argmin(errors, axis=0)
         self.errors_ = np.sqrt(np.min(errors, axis=0))
         self._differences = [np.where(i < self.levels_, differences[i], 0) for i in range(self.levels_.max())]
         self._row_floats = 2 * len(X)
 
-    def _smooth(self, squared: Array, level: int) -> Array:
-        """P_l."""
-        weights = np.exp(squared * -((2.0**level / self.sigma_) ** 2))
+    def _smoothed(self, level: int, d: Array, squared: Array) -> Array:
+        """P_l d, for some rows of P_l."""
+        weights = squared * -((2.0**level / self.sigma_) ** 2)
+        np.exp(weights, out=weights)
         total = weights.sum(axis=1, keepdims=True)
-        return np.divide(weights, total, out=weights, where=total > 0)
+        smoothed: Array = np.divide(weights, total, out=weights, where=total > 0) @ d
+        return smoothed
 
     def _transform(self, X: Array) -> Array:
         squared = beyond_nearest(squared_distances(X, self._centers))
         coordinates: Array = np.zeros((len(X), self._differences[0].shape[1]))
         for level, d in enumerate(self._differences):
-            coordinates += self._smooth(squared, level) @ d
+            coordinates += self._smoothed(level, d, squared)
         return coordinates
 
 
