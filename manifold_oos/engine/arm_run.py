@@ -198,8 +198,9 @@ class ArmRun:
                 value = getattr(estimator, f"{name}_", None)
                 if value is not None and np.size(value):
                     scalars[name] = float(np.mean(value))
-            if hasattr(estimator, "n_iter_"):
-                scalars["iterations"] = float(estimator.n_iter_)
+            made = getattr(estimator, "n_iter_", None)
+            if made is not None:
+                scalars["iterations"] = float(made)
         return scalars | regularity(placed, self.bench)
 
     def _times(self, placed: Placed | None, labelled: Labelled | None) -> dict[str, float]:
