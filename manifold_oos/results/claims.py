@@ -160,7 +160,7 @@ def _whole_of(result: ClaimResult, others: Sequence[ClaimResult], metric: str) -
     def said(one: ClaimResult) -> tuple[Any, ...]:
         claim, name = one.claim, one.claim.metric or metric
         side = claim.op or claim.monotone or ("<" if better_of(name) == "lower" else ">")
-        return name, claim.selection, claim.over, claim.share, side
+        return name, claim.selection, claim.over, claim.share, side, claim.excess
 
     before = True
     own = {(finding.where, finding.what) for finding in result.findings}
@@ -186,6 +186,9 @@ def describe(claim: Claim, metric: str) -> str:
         text = f"{name} of {claim.arm or 'every arm'} is {claim.monotone} along {claim.along}"
     else:
         text = f"{name} of {claim.arm or 'every arm'} is best at {claim.argbest} {claim.op} {claim.value}"
+    if claim.along and claim.form in ("left", "best"):
+        text += f" at each {claim.along}" + (f" from {claim.beyond:g} on" if claim.beyond is not None else "")
+        text += ", above its own best" if claim.excess else ""
     scope = [] if claim.over == "every" else [f"share {claim.share:g} of splits" if claim.share else claim.over]
     scope += [", ".join(claim.dataset)] if claim.dataset else []
     scope += ["at " + ", ".join(f"{size:g}" for size in claim.at)] if claim.at else []

@@ -340,6 +340,7 @@ def test_a_comparison_along_a_parameter_is_made_at_each_value_that_arms_share():
     assert verdict(rows, {"best": "A", "among": ["A", "B"], "along": "n_components"}, **config) == "fails"
     result = judge_claim(Claim(source="", **claim), rows, make_experiment(**config))
     assert [finding.where for finding in result.findings] == [f"digits 5 n_components {d}" for d in (2, 5, 15)]
+    assert result.text == "misclassification rate: A < B at each n_components"
 
 
 def test_excess_is_what_an_arm_has_above_its_own_best():
