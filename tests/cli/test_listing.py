@@ -1,6 +1,7 @@
 """moos list, moos describe and the manners of the command itself."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -223,3 +224,10 @@ def test_version():
     from manifold_oos import __version__
 
     assert call("--version").output == f"moos, version {__version__}\n"
+
+
+def test_a_shell_can_complete_commands():
+    environment = {**os.environ, "_MOOS_COMPLETE": "bash_complete", "COMP_WORDS": "moos ne", "COMP_CWORD": "1"}
+    code = "from manifold_oos.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["plain,new"]
