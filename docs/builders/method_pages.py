@@ -1,11 +1,13 @@
-"""Write the generated pages of docs/: one per method, the list of methods, the data sets, the keys of a config.
+"""Write the generated pages of docs/: methods, their list, the Python reference, data sets, the keys of a config.
 
 Docstrings, class attributes, datasets/*.yaml and the models of a config are the source; docs/methods/advice.yaml
 adds cost and advice. `python docs/builders/method_pages.py` writes, `--check` says what would change (exit code 1).
 """
 
 import argparse
+import importlib
 import inspect
+import pkgutil
 import re
 import sys
 import types
@@ -17,11 +19,16 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from manifold_oos import datasets
+import manifold_oos
+from manifold_oos import OutOfSample, datasets, load_model, numerics
+from manifold_oos.classifiers.base import Classifier
 from manifold_oos.config import model as config
 from manifold_oos.config.model import listed
+from manifold_oos.datasets.base import Dataset, Loader
 from manifold_oos.datasets.files import FileLoader
+from manifold_oos.datasets.table import match_columns
 from manifold_oos.docstrings import parse, summary
+from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.registry import KINDS, available
 
@@ -31,6 +38,12 @@ NOTE = (
     "<!-- Written by docs/builders/method_pages.py: change the docstring or docs/methods/advice.yaml instead. -->"
 )
 WORDS = {"embeddings": "embedding", "extenders": "extender", "classifiers": "classifier"}
+#: What the reference lists beside the numerics.
+API: dict[str, list[Any]] = {
+    "The estimator": [OutOfSample, load_model],
+    "Data": [datasets.load, datasets.available, Dataset, match_columns],
+    "Base classes": [Embedding, Extender, Classifier, Loader],
+}
 MENU = re.compile(r"(?<=\(docs/builders/method_pages.py\)\n).*?(?=      # methods: end)", re.DOTALL)
 KEYS = re.compile(r"(<!-- keys: (\w+) -->\n).*?(<!-- keys: end -->)", re.DOTALL)
 
@@ -221,6 +234,72 @@ def shown(default: Any) -> str:
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
+def api_page() -> str:
+    """The reference of what Python code calls: the estimator, loading, the base classes, the numerics."""
+    head = "What to import and call; the methods have [pages of their own](methods/index.md)."
+    parts = [NOTE, "# Python reference", head]
+    for title, things in API.items():
+        parts += [f"## {title}", *(text for thing in things for text in reference(thing, "###"))]
+    parts += ["## Numerics", "What the methods are made of, by module."]
+    for module in numerics_modules():
+        found = [thing for thing in vars(module).values() if _is_own(thing, module)]
+        if found:
+            short = module.__name__.removeprefix("manifold_oos.")
+            parts += [f"### {short}", f"{from_rst(inspect.getdoc(module) or '')}"]
+            parts += [text for thing in found for text in reference(thing, "####")]
+    return "\n\n".join(part for part in parts if part.strip()) + "\n"
+
+
+def numerics_modules() -> list[types.ModuleType]:
+    """The modules of numerics in order."""
+    names = sorted(module.name for module in pkgutil.iter_modules(numerics.__path__) if not module.ispkg)
+    return [importlib.import_module(f"manifold_oos.numerics.{name}") for name in names]
+
+
+def _is_own(thing: Any, module: types.ModuleType) -> bool:
+    """Whether a class or function with documented parameters is public and from this module."""
+    mine = (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__ == module.__name__
+    return mine and not thing.__name__.startswith("_") and "\nParameters\n" in (inspect.getdoc(thing) or "")
+
+
+def reference(thing: Any, level: str) -> list[str]:
+    """The documentation of a class with its methods, or of a function."""
+    parts = [f"{level} {thing.__name__}", f"`from {_home(thing)} import {thing.__name__}`", *described(thing)]
+    if inspect.isclass(thing):
+        for key, method in vars(thing).items():
+            function = getattr(method, "__func__", method)
+            if not key.startswith("_") and inspect.isfunction(function) and inspect.getdoc(function):
+                parts += [f"**`.{key}{signature(function)}`**", *described(function)]
+    return parts
+
+
+def _home(thing: Any) -> str:
+    return "manifold_oos" if getattr(manifold_oos, thing.__name__, None) is thing else thing.__module__
+
+
+def described(thing: Any) -> list[str]:
+    """Signature, prose, parameters, what is returned."""
+    text = parse(thing)
+    alone = inspect.isfunction(thing) and "." not in thing.__qualname__
+    parts = [f"`{thing.__name__}{signature(thing)}`"] if alone else []
+    parts += [from_rst(text.summary), from_rst(text.prose)]
+    rows = [f"| `{one.name}` | {cell(one.type)} | {cell(one.text)} |" for one in text.parameters]
+    if rows:
+        parts.append("\n".join(["| parameter | type | |", "|---|---|---|", *rows]))
+    if "Returns" in text.sections:
+        kind, _, rest = text.sections["Returns"].partition("\n")
+        parts.append(f"Returns {cell(kind)}: {cell(rest)}")
+    return parts
+
+
+def signature(function: Any) -> str:
+    """Names and defaults, without annotations."""
+    found = inspect.signature(function)
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in found.parameters.values()]
+    bare = [parameter for parameter in bare if parameter.name not in ("self", "cls")]
+    return str(inspect.Signature(bare))
+
+
 def pages() -> dict[Path, str]:
     """Path and text of every generated page."""
     advice = yaml.safe_load((DOCS / "methods" / "advice.yaml").read_text(encoding="utf-8"))
@@ -235,6 +314,7 @@ def pages() -> dict[Path, str]:
     for page, make in ((DOCS / "datasets.md", lambda _: datasets_table()), (DOCS / "config.md", keys_table)):
         text = page.read_text(encoding="utf-8")
         found[page] = KEYS.sub(lambda match, make=make: f"{match[1]}\n{make(match[2])}\n\n{match[3]}", text)
+    found[DOCS / "api.md"] = api_page()
     site = ROOT / "mkdocs.yml"
     found[site] = MENU.sub(lambda _: menu(), site.read_text(encoding="utf-8"))
     return found

@@ -203,7 +203,7 @@ def _dry_run(experiment: "Experiment", options: dict[str, Any], as_json: bool) -
         click.echo(json.dumps({"experiment": experiment.name, **vars(found), "absent": plan.absent}, indent=2))
         return 0
     if found.seconds is None:
-        expected = "no time is known yet"
+        expected = f"about {duration(found.guess)} with {workers} workers (a guess by size)"
     else:
         rest = f" and {found.unknown} lines never run before" if found.unknown else ""
         expected = f"about {duration(found.seconds)} with {workers} workers{rest}"

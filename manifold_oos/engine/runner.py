@@ -24,7 +24,7 @@ from manifold_oos.engine.arm_run import Request
 from manifold_oos.engine.executors import FOLDER, Call, Executor, make_executor
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.plan import Line, Plan, Trial, make_plan
-from manifold_oos.engine.progress import Expected, Kind, Progress, Underway, guess_seconds, kind_of
+from manifold_oos.engine.progress import Expected, Kind, Progress, TimeLeft, Underway, guess_seconds, kind_of
 from manifold_oos.engine.select import Choice, divide
 from manifold_oos.engine.splits import SplitRef
 from manifold_oos.engine.store import Store
@@ -44,7 +44,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run would do: trials, lines and final rows to compute, lines that are there, seconds if known."""
+    """What a run would do: trials, lines and final rows to compute, lines that are there, seconds or a guess."""
 
     trials: int
     lines: int
@@ -52,6 +52,7 @@ class Estimate:
     reused: int
     seconds: float | None
     unknown: int
+    guess: float
 
 
 def missing(
@@ -97,7 +98,8 @@ def estimate(store: Store, plan: Plan, workers: int) -> Estimate:
     lines = sum(len(item.lines) for item in work)
     reused = len({line.key for line in plan.lines}) - lines
     known = None if lines and unknown == lines else seconds / workers
-    return Estimate(len(work), lines, rows, reused, known, unknown)
+    guess = TimeLeft(expected(store, plan, work), workers).seconds
+    return Estimate(len(work), lines, rows, reused, known, unknown, guess)
 
 
 def expected(store: Store, plan: Plan, work: Iterable[Work]) -> list[Expected]:

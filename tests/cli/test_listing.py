@@ -1,6 +1,7 @@
 """moos list, moos describe and the manners of the command itself."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -248,3 +249,10 @@ def test_costs_are_told_of_embeddings_and_extenders(capsys):
         main(["describe", "coil20", "--cost", "N=10"])
     assert "told of embeddings and extenders" in capsys.readouterr().err
     assert "Memory: not stated" in call("describe", "umap", "--cost", "N=10").output
+
+
+def test_a_shell_can_complete_commands():
+    environment = {**os.environ, "_MOOS_COMPLETE": "bash_complete", "COMP_WORDS": "moos ne", "COMP_CWORD": "1"}
+    code = "from manifold_oos.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["plain,new"]
