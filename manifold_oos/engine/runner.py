@@ -44,7 +44,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run would do: trials, lines and final rows to compute, lines that are there, seconds told or guessed."""
+    """What a run would do: trials, lines and rows to compute, lines that are there, seconds told or guessed."""
 
     trials: int
     lines: int

@@ -21,6 +21,7 @@ import yaml
 
 from manifold_oos.cli import main, moos
 from manifold_oos.config.load import load_config
+from manifold_oos.errors import ConfigError
 
 matplotlib.use("Agg")
 ROOT = Path(__file__).parents[2]
@@ -199,7 +200,7 @@ def test_page(page, workplace):
 def test_unknown_options_are_found():
     with pytest.raises(click.UsageError):
         check_marked(["moos", "run", "configs/quickstart.yaml", "--repetitions", "3"])
-    with pytest.raises(click.UsageError):
+    with pytest.raises(ConfigError, match="no such command"):
         check_marked(["moos", "swep", "--param", "sigma"])
     with pytest.raises(AssertionError, match="no such file"):
         check_marked(["moos", "run", "configs/none.yaml"])
