@@ -15,7 +15,7 @@ from manifold_oos.reporting.render import latex, markdown, markdown_table, md, r
 from manifold_oos.results.cells import JUDGED, in_order
 from manifold_oos.results.claims import ClaimResult
 from manifold_oos.results.collect import Results, count_values
-from manifold_oos.results.committed import SPLIT_COLUMNS
+from manifold_oos.results.committed import DIGEST, SPLIT_COLUMNS, config_digest
 from manifold_oos.results.explanations import PrintedColumn, printed_columns
 from manifold_oos.results.published import SIGNS
 from manifold_oos.results.sheets import csv_text, read_csv
@@ -37,6 +37,8 @@ def table_texts(results: Results) -> dict[str, str]:
         "table.md": text + _failures_section(results),
         "table.tex": latex(tables, title=title),
     }
+    if results.committed is None:
+        texts[DIGEST] = config_digest(experiment) + "\n"
     if len(results.rows):
         texts["splits.csv"] = csv_text(split_rows(results))
         texts["timing.csv"] = csv_text(results.cells[times].drop(columns=JUDGED))

@@ -27,6 +27,7 @@ from manifold_oos.results.best import final_rows, lead_of
 from manifold_oos.results.cells import summarize_cells
 from manifold_oos.results.claims import ClaimResult, correct, judge_claims
 
+EARLIER = "computed by an earlier form of this config: captions and readings may be of other choices"
 #: How the folder of a run with other values than the config's begins.
 OVERRIDDEN = "set_"
 #: Folders of a results root that hold no experiment of their own.
@@ -95,9 +96,13 @@ class Results:
         if self.committed is None:
             return ""
         file = committed.FILES[0] if len(self.rows) else committed.FILES[1]
-        return (
-            f"{self.experiment.name}: no rows in a store; these are the committed tables ({self.committed / file})"
-        )
+        told = f"no rows in a store; these are the committed tables ({self.committed / file})"
+        return f"{self.experiment.name}: {told}" + (f", {EARLIER}" if self.earlier else "")
+
+    @property
+    def earlier(self) -> bool:
+        """Whether the numbers are committed ones that another form of the config gave."""
+        return self.committed is not None and committed.of_earlier_config(self.committed, self.experiment)
 
     @property
     def values(self) -> int:

@@ -1,5 +1,6 @@
 """Results without a store: what a checkout has in splits.csv, or in table.csv and claims.csv."""
 
+import hashlib
 import html
 import math
 import re
@@ -10,7 +11,9 @@ from typing import Any
 
 import pandas as pd
 
+from manifold_oos.config.dump import plain_config
 from manifold_oos.config.model import Claim, Experiment
+from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.store import make_frame
 from manifold_oos.results.cells import COLUMNS, JUDGED, judge_cells
 from manifold_oos.results.claims import NO_CLAIM, NOT_JUDGED, ClaimResult, describe
@@ -22,6 +25,22 @@ SPLIT_COLUMNS = [
     "chosen", "tuned",
 ]  # fmt: skip
 FILES = ("splits.csv", "table.csv")
+#: Beside the tables: a digest of the config that they were computed by.
+DIGEST = "config.digest"
+#: What of a config decides the numbers of a table.
+DECIDING = ("datasets", "split", "arms", "selection", "cv", "metrics", "readings")
+
+
+def config_digest(experiment: Experiment) -> str:
+    """The same for configs that compute the same numbers under the same names."""
+    plain = plain_config(experiment)
+    return hashlib.sha256(as_json({key: plain.get(key) for key in DECIDING}).encode()).hexdigest()[:16]
+
+
+def of_earlier_config(folder: Path, experiment: Experiment) -> bool:
+    """Whether tables were computed by another form of the config, or before forms were told apart."""
+    path = folder / DIGEST
+    return not path.is_file() or path.read_text(encoding="utf-8").strip() != config_digest(experiment)
 
 
 def rows_of(folder: Path) -> pd.DataFrame | None:

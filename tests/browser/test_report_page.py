@@ -222,6 +222,15 @@ def test_a_phone_needs_no_sideways_scrolling(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
+def test_the_papers_of_the_front_page_fit(pages: dict[str, Path], open_page: Open, width: int) -> None:
+    page = open_page(pages["index"], width=width)
+    wide = (
+        "[...document.querySelectorAll('.matrix, .matrix dd')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    )
+    assert page.locator(".matrix dt").count() > 1 and page.evaluate(wide) == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_moves_while_the_page_draws_itself(pages: dict[str, Path], open_page: Open, width: int) -> None:
     bare = open_page(pages["report"], width=width, java_script_enabled=False)
     page = open_page(pages["report"], width=width)

@@ -31,7 +31,7 @@ from manifold_oos.reporting.write import (
 )
 from manifold_oos.resources import shipped_configs
 from manifold_oos.results.claims import FAILS, HOLDS, NO_CLAIM, NOT_JUDGED, UNDECIDED, ClaimResult, correct
-from manifold_oos.results.collect import Results
+from manifold_oos.results.collect import EARLIER, Results
 from manifold_oos.results.explanations import (
     EXPLAINED,
     OPEN,
@@ -102,7 +102,8 @@ class Reproduced:
     def state(self) -> str:
         """Whether it was run."""
         if len(self.results.cells):
-            return "run" if self.done >= self.of else f"{self.done} of {self.of} splits"
+            whole = "run" if self.done >= self.of else f"{self.done} of {self.of} splits"
+            return f"{whole}, earlier config" if self.results.earlier else whole
         return "data absent" if self.results.absent else "not run"
 
     @property
@@ -181,6 +182,7 @@ def front_page(found: Sequence[Reproduced]) -> str:
         " [the grid](which_extender.md).",
         "",
         *count_lines(found),
+        *earlier_line(found),
         "",
     ]
     for paper, title in PAPERS.items():
@@ -189,6 +191,13 @@ def front_page(found: Sequence[Reproduced]) -> str:
         lines += [f"## {title}", "", markdown_table(head, [_row(one) for one in mine]), ""]
     lacking = [f"- {md(one.experiment.title)}: {'; '.join(lacks)}" for one in found if (lacks := what_lacks(one))]
     return "\n".join([*lines, "## What is missing", "", *lacking]).rstrip() + "\n"
+
+
+def earlier_line(found: Sequence[Reproduced]) -> list[str]:
+    """How many tables another form of their config gave, where there are some."""
+    earlier = sum(one.results.earlier for one in found)
+    told = f"**{earlier} of {len(found)} experiments (state: earlier config) were {EARLIER}.**"
+    return ["", f"{told} `make reproduce` runs them anew."] if earlier else []
 
 
 def _row(one: Reproduced) -> list[str]:

@@ -1,0 +1,25 @@
+"""Committed tables tell when another form of their config gave them."""
+
+from reporting_fakes import make_experiment
+
+from manifold_oos.reporting.write import write_tables
+from manifold_oos.results.collect import Located, Results
+from manifold_oos.results.committed import DIGEST, config_digest
+
+
+def test_tables_of_an_earlier_config_say_so(rows, tmp_path):
+    experiment = make_experiment()
+    write_tables(Results(experiment, rows), tmp_path)
+    told = Located(experiment, tmp_path, tmp_path).read_committed()
+    assert told is not None and not told.earlier and "earlier form" not in told.origin
+    changed = make_experiment(split={"train_per_class": [5, 10], "repetitions": 9})
+    told = Located(changed, tmp_path, tmp_path).read_committed()
+    assert told is not None and told.earlier and "earlier form of this config" in told.origin
+    (tmp_path / DIGEST).unlink()
+    assert Located(experiment, tmp_path, tmp_path).read_committed().earlier
+
+
+def test_what_does_not_change_a_number_does_not_change_the_digest():
+    assert config_digest(make_experiment(title="a")) == config_digest(make_experiment(title="b"))
+    claims = [{"source": "§1", "best": "A"}]
+    assert config_digest(make_experiment(claims=claims)) == config_digest(make_experiment())
