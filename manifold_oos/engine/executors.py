@@ -86,7 +86,6 @@ class LocalProcesses:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._pool: Any = None
-        sweep_folders()
         self._folder = tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-")
         self._files = 0
 

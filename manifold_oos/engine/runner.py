@@ -21,7 +21,7 @@ from manifold_oos.atomic import atomic, write_text
 from manifold_oos.config.model import FIXED, Experiment
 from manifold_oos.config.values import grids_of
 from manifold_oos.engine.arm_run import Request
-from manifold_oos.engine.executors import FOLDER, Call, Executor, make_executor
+from manifold_oos.engine.executors import FOLDER, Call, Executor, make_executor, sweep_folders
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.plan import Line, Plan, Trial, make_plan
 from manifold_oos.engine.progress import Expected, Kind, Progress, TimeLeft, Underway, guess_seconds, kind_of
@@ -231,6 +231,7 @@ def run_experiment(
         Counts, failures, and whether it was interrupted.
     """
     started = time.monotonic()
+    sweep_folders()
     root = Path(out)
     progress = progress or Progress(experiment.metrics[0])
     folder = root / experiment.name
@@ -308,22 +309,19 @@ class _Run:
         with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-", ignore_cleanup_errors=True) as folder:
             self.underway = Underway(Path(folder), self.plan.lines)
             self.progress.underway = self.underway.now
-            self._run_trials(work)
-
-    def _run_trials(self, work: list[Work]) -> None:
-        ready, calls = [], []
-        for item in sorted(work, key=self._turn):
-            job, problem = self._job(item)
-            if problem is not None:
-                self._finish(item, [_failed(line, problem) for line in item.lines])
-            else:
-                ready.append(item)
-                calls.append((run_job, (job, self._given(item.trial.split, job.batches))))
-        for i, result in self.executor.map(calls):
-            lost = [_failed(line, result) for line in ready[i].lines] if isinstance(result, Exception) else None
-            self._finish(ready[i], lost or result)
-            if self.fail_fast and self.summary.failed:
-                return
+            ready, calls = [], []
+            for item in sorted(work, key=self._turn):
+                job, problem = self._job(item)
+                if problem is not None:
+                    self._finish(item, [_failed(line, problem) for line in item.lines])
+                else:
+                    ready.append(item)
+                    calls.append((run_job, (job, self._given(item.trial.split, job.batches))))
+            for i, result in self.executor.map(calls):
+                lost = [_failed(line, result) for line in ready[i].lines] if isinstance(result, Exception) else None
+                self._finish(ready[i], lost or result)
+                if self.fail_fast and self.summary.failed:
+                    return
 
     def _turn(self, item: Work) -> tuple[int, float]:
         """Repetition by repetition, and in each the largest trial first, so that workers finish together."""

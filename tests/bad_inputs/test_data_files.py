@@ -69,7 +69,7 @@ def check(worker, name, options, message, file=""):
     worker.stdin.write(json.dumps([name, options]) + "\n")
     worker.stdin.flush()
     kind, text = json.loads(worker.stdout.readline())
-    assert kind in ("DataError", "ConfigError"), text
+    assert kind in ("DataError", "ConfigError", "ContinuousLabelError"), text
     assert "\n" not in text
     assert re.search(message, text), text
     assert file in text
