@@ -63,12 +63,12 @@ def moos() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; a person's mistake is one line and exit code 2, an interrupt is 130."""
+    """Run the command; a person's mistake is one line and exit code 2, an interrupt is 130, SIGTERM 143."""
     try:
         code = moos.main(args=arguments, prog_name="moos", standalone_mode=False)
-    except click.exceptions.Abort:
+    except click.exceptions.Abort as stop:
         click.echo("moos: interrupted", err=True)
-        sys.exit(130)
+        sys.exit(getattr(stop.__cause__, "code", 130))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -146,7 +146,9 @@ def cost_key(plan: Plan, line: Line) -> str:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came: a clean stop, as for Ctrl-C."""
+    """SIGTERM came: a clean stop, as for Ctrl-C, with its own exit code."""
+
+    code = 128 + signal.SIGTERM
 
 
 @contextmanager
