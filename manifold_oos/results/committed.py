@@ -13,6 +13,7 @@ import pandas as pd
 
 from manifold_oos.config.dump import plain_config
 from manifold_oos.config.model import Claim, Experiment
+from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.store import make_frame
 from manifold_oos.results.cells import COLUMNS, JUDGED, judge_cells
@@ -33,7 +34,7 @@ DECIDING = ("datasets", "split", "arms", "selection", "cv", "metrics", "readings
 
 def config_digest(experiment: Experiment) -> str:
     """The same for configs that compute the same numbers under the same names."""
-    plain = plain_config(experiment)
+    plain = plain_config(reduce_experiment(experiment))  # each data set with its split written out
     return hashlib.sha256(as_json({key: plain.get(key) for key in DECIDING}).encode()).hexdigest()[:16]
 
 

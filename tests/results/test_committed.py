@@ -2,6 +2,7 @@
 
 from reporting_fakes import make_experiment
 
+from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.reporting.write import write_tables
 from manifold_oos.results.collect import Located, Results
 from manifold_oos.results.committed import DIGEST, config_digest
@@ -23,3 +24,9 @@ def test_what_does_not_change_a_number_does_not_change_the_digest():
     assert config_digest(make_experiment(title="a")) == config_digest(make_experiment(title="b"))
     claims = [{"source": "§1", "best": "A"}]
     assert config_digest(make_experiment(claims=claims)) == config_digest(make_experiment())
+
+
+def test_a_part_that_is_the_whole_has_the_digest_of_the_whole():
+    experiment = make_experiment(split={"train_per_class": [5, 10], "repetitions": 4, "stratified": True})
+    assert config_digest(reduce_experiment(experiment)) == config_digest(experiment)
+    assert config_digest(reduce_experiment(experiment, repetitions=2)) != config_digest(experiment)
