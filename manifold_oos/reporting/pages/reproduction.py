@@ -195,7 +195,7 @@ def front_page(found: Sequence[Reproduced]) -> str:
 
 def earlier_line(found: Sequence[Reproduced]) -> list[str]:
     """How many tables another form of their config gave, where there are some."""
-    earlier = sum(one.results.earlier for one in found)
+    earlier = sum(one.results.earlier and len(one.results.cells) > 0 for one in found)
     told = f"**{earlier} of {len(found)} experiments (state: earlier config) were {EARLIER}.**"
     return ["", f"{told} `make reproduce` runs them anew."] if earlier else []
 
