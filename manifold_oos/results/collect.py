@@ -175,13 +175,13 @@ class Located:
             return results
         with Store(self.root) as store:
             results = collect(self.experiment, store, folder=self.folder, data_dir=data_dir)
-        if results.rows.empty and set(results.absent) != {data.label for data in self.experiment.datasets}:
+        if not results.rows.empty:
+            return results
+        told = self.read_committed()
+        if told is None and set(results.absent) != {data.label for data in self.experiment.datasets}:
             where = f"no rows of the code as it is in {self.root / FILE}"
-            told = self.read_committed()
-            if told is None:
-                raise ConfigError(f"{self.experiment.name}: {where}; moos run {self._again} first")
-            return told
-        return results
+            raise ConfigError(f"{self.experiment.name}: {where}; moos run {self._again} first")
+        return told or results
 
     def read_committed(self) -> Results | None:
         """The results that the files of the folder tell, if it has any."""

@@ -396,7 +396,7 @@ def test_a_broken_config_is_refused_with_its_place(name, folder, refused):
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_broken_command_line_is_refused(name, refused):
-    refused(*LINES[name])
+    assert refused(*LINES[name])
 
 
 def test_the_good_config_is_good(folder, monkeypatch, capsys):

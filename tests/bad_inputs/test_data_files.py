@@ -64,7 +64,7 @@ def worker(tmp_path_factory):
         process.stdin.close()
 
 
-def check(worker, name, options, message, file=""):
+def check_refused(worker, name, options, message, file=""):
     start = time.perf_counter()
     worker.stdin.write(json.dumps([name, options]) + "\n")
     worker.stdin.flush()
@@ -149,7 +149,7 @@ def test_tables(case, worker, tmp_path):
     content, options, message = TABLES[case]
     (tmp_path / "own.csv").write_bytes(made(content))
     wrong_option = case.startswith(("wrong", "huge", "labels"))
-    check(
+    check_refused(
         worker, "table", {"path": str(tmp_path / "own.csv"), **options}, message, "" if wrong_option else "own.csv"
     )
 
@@ -205,7 +205,7 @@ def test_arrays(case, packed, worker, tmp_path):
             archive.writestr("X.npy", content)
     else:
         file.write_bytes(content)
-    check(worker, "table", {"path": str(file)}, message, file.name)
+    check_refused(worker, "table", {"path": str(file)}, message, file.name)
 
 
 def forged(content, **fields):
@@ -251,7 +251,9 @@ def saved(pixels):
 def test_bytes_that_become_eight_times_as_many(worker, tmp_path):
     header = npy((1 << 15, 1 << 15), "|i1")
     (tmp_path / "X.npz").write_bytes(forged(zipped({"X.npy": header}), size=len(header) + (1 << 30)))
-    check(worker, "table", {"path": str(tmp_path / "X.npz")}, r"shape \(32768, 32768\) is more than", "X.npz")
+    check_refused(
+        worker, "table", {"path": str(tmp_path / "X.npz")}, r"shape \(32768, 32768\) is more than", "X.npz"
+    )
 
 
 def tarred(name, content=b"", **facts):
@@ -331,14 +333,14 @@ def test_archives(case, worker, tmp_path):
     content = made(content)
     file = tmp_path / ("own.zip" if content[:2] == b"PK" else "own.tar")
     file.write_bytes(content)
-    check(worker, "folder", {"path": str(file)}, message, file.name)
+    check_refused(worker, "folder", {"path": str(file)}, message, file.name)
 
 
 @pytest.mark.parametrize("case", ["half a zip", "no image", "sizes that differ", "zip packed by LZMA"])
 def test_archives_of_a_known_set(case, worker, tmp_path):
     content, _ = ARCHIVES[case]
     (tmp_path / "coil-20-proc.zip").write_bytes(content)
-    check(worker, "coil20", {"data_dir": str(tmp_path)}, r"coil-20-proc\.zip: ")
+    check_refused(worker, "coil20", {"data_dir": str(tmp_path)}, r"coil-20-proc\.zip: ")
 
 
 FOLDERS = {
@@ -373,7 +375,7 @@ def test_folders(case, worker, tmp_path):
     folder.mkdir(parents=True)
     for i in range(20):
         (folder / f"{'a' * 40}{i}.png").write_bytes(picture())
-    check(worker, "folder", {"path": str(tmp_path / "own"), **options}, message)
+    check_refused(worker, "folder", {"path": str(tmp_path / "own"), **options}, message)
 
 
 def test_folder_with_a_name_that_is_not_utf8(worker, tmp_path):
@@ -383,7 +385,7 @@ def test_folder_with_a_name_that_is_not_utf8(worker, tmp_path):
     except OSError:
         pytest.skip("this file system has names in UTF-8 only")
     (Path(os.fsdecode(folder)) / "1.png").write_bytes(picture())
-    check(worker, "folder", {"path": str(tmp_path / "own")}, r"own: cat\\udcff/1\.png: .*not in UTF-8")
+    check_refused(worker, "folder", {"path": str(tmp_path / "own")}, r"own: cat\\udcff/1\.png: .*not in UTF-8")
 
 
 def mat(**variables):
@@ -413,7 +415,7 @@ MATS = {
 def test_matlab_files(case, worker, tmp_path):
     content, message = MATS[case]
     (tmp_path / "UMIST.mat").write_bytes(made(content))
-    check(worker, "umist", {"data_dir": str(tmp_path)}, message, "UMIST.mat")
+    check_refused(worker, "umist", {"data_dir": str(tmp_path)}, message, "UMIST.mat")
 
 
 def test_there_are_enough_of_them():

@@ -3,6 +3,7 @@
 from reporting_fakes import make_experiment
 
 from manifold_oos.config.subset import reduce_experiment
+from manifold_oos.engine.store import Store
 from manifold_oos.reporting.write import write_tables
 from manifold_oos.results.collect import Located, Results
 from manifold_oos.results.committed import DIGEST, config_digest
@@ -30,3 +31,14 @@ def test_a_part_that_is_the_whole_has_the_digest_of_the_whole():
     experiment = make_experiment(split={"train_per_class": [5, 10], "repetitions": 4, "stratified": True})
     assert config_digest(reduce_experiment(experiment)) == config_digest(experiment)
     assert config_digest(reduce_experiment(experiment, repetitions=2)) != config_digest(experiment)
+
+
+def test_committed_tables_are_shown_beside_a_store_that_has_other_experiments(rows, tmp_path):
+    experiment = make_experiment(
+        datasets=[{"name": "coil20", "label": "digits", "split": {"train_per_class": [5, 10]}}]
+    )
+    write_tables(Results(experiment, rows), tmp_path / "one")
+    with Store(tmp_path) as store:
+        assert not store.facts()
+    told = Located(experiment, tmp_path, tmp_path / "one").collect(data_dir=tmp_path)
+    assert told.committed is not None and len(told.rows) == len(rows)
