@@ -396,7 +396,14 @@ class Experiment(Strict):
             pairs = [(reading.datasets or {}, reading.arms) for reading in self.readings.values()]
             wanted = {arm for sets, arms in pairs if data.label in sets.values() for arm in arms.values()}
             return {name: arm for name, arm in self.arms.items() if name in wanted}
-        return {name: arm for name, arm in self.arms.items() if arm.datasets is None or data.label in arm.datasets}
+        arms = {name: arm for name, arm in self.arms.items() if arm.datasets is None or data.label in arm.datasets}
+        asked = {
+            reading.arms.get(number.arm)
+            for number in self.published_numbers()
+            for reading in self.readings.values()
+            if (reading.datasets or {}).get(number.dataset, number.dataset) == data.label
+        }
+        return {name: arm for name, arm in arms.items() if not arm.reading or name in asked}  # nothing to explain
 
     @property
     def shown(self) -> dict[str, Arm]:

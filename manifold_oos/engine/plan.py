@@ -155,8 +155,12 @@ def _stored_options(data: Data, known: Mapping[str, DataFacts]) -> dict[str, Any
 
 
 def _protocols(experiment: Experiment, arm: Arm, data: Data) -> list[Protocol | None]:
-    grids = any(has_grid(method.parameters, data.label) for method in arm.methods().values())
-    return list(experiment.selection) if grids else [None]
+    if not any(has_grid(method.parameters, data.label) for method in arm.methods().values()):
+        return [None]
+    printed = {block.selection for block in experiment.published}
+    if None in printed or not (arm.reading or data.reading):
+        return list(experiment.selection)
+    return [protocol for protocol in experiment.selection if protocol.name in printed]  # all that a reading serves
 
 
 def _group(arm: Arm) -> str:

@@ -8,6 +8,7 @@ from manifold_oos.config.dump import config_text, plain_config
 from manifold_oos.config.model import Experiment
 from manifold_oos.config.views import patched
 from manifold_oos.engine.keys import arm_part
+from manifold_oos.engine.plan import make_plan
 from manifold_oos.errors import ConfigError
 from manifold_oos.results.collect import Results
 from manifold_oos.results.explanations import printed_columns
@@ -161,3 +162,23 @@ def test_a_reading_may_choose_parameters_once_for_the_experiment(bench):
     )
     with pytest.raises(ConfigError, match=r"cv\.per.*'split' or 'experiment'"):
         bench.load(wrong)
+
+
+def test_a_reading_is_measured_where_it_may_explain_a_printed_number():
+    embedding = {"name": "suplap", "n_components": {"grid": [2, 3]}}
+    experiment = make_experiment(
+        arms={"RBF": {"embedding": embedding, "extender": "rbf", "classifier": "nn"}},
+        datasets=[{"name": "digits"}, {"name": "digits", "label": "stand-in"}],
+        selection=["train_only", {"paper": {"*": "best"}}],
+        published=[
+            {"source": "T", "selection": "paper", "values": {"misclassification_rate": {"digits": {"RBF": 1.0}}}}
+        ],
+        readings={
+            "wide": {"text": "", "arms": "RBF", "set": {"extender.sigma": 2.0}},
+            "unit": {"text": "", "arms": "RBF", "datasets": "digits", "set": {"dataset.normalize": "unit"}},
+        },
+    )
+    plan = make_plan(experiment)
+    lines = {(line.arm, line.dataset, line.selection) for line in plan.lines}
+    ours = {("RBF", data, selection) for data in ("digits", "stand-in") for selection in ("train_only", "paper")}
+    assert lines == ours | {("RBF [wide]", "digits", "paper"), ("RBF", "digits [unit]", "paper")}
