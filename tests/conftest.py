@@ -78,10 +78,9 @@ def bench(tmp_path, monkeypatch) -> Bench:
     from manifold_oos.engine import keys as sources
     from manifold_oos.engine import trial
 
-    for cached in (sources.source_digest, sources._file, sources._tree, sources._code):
+    own = (sources.source_digest, sources._file, sources._tree, sources._code)
+    for cached in (*own, trial._load, trial._split):
         cached.cache_clear()
-    trial._datasets.items.clear()
-    trial._splits.items.clear()
     yield Bench(tmp_path)
     sys.modules.pop("fake_methods", None)
 

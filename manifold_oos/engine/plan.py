@@ -28,6 +28,20 @@ class Line:
     repetition: int
     selection: str
 
+    @property
+    def kind(self) -> tuple[str, str, float, str]:
+        """The same for all repetitions."""
+        return self.arm, self.dataset, self.size, self.selection
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What its rows have in common, by column."""
+        return {name: getattr(self, name) for name in PLACE}
+
+
+#: The columns that say which line a row is of.
+PLACE = ("arm", "dataset", "size", "repetition", "selection")
+
 
 @dataclass(frozen=True)
 class Trial:

@@ -89,21 +89,21 @@ def guess_seconds(method: str, known: int, new: int, d: int, n_features: int) ->
 
 @dataclass(frozen=True)
 class Expected:
-    """A trial to come: what it may take by its size, and in seconds if earlier runs told."""
+    """A trial to come: what it may take by its size, and the seconds of each line that earlier runs told."""
 
     lines: tuple[Line, ...]
     guess: float
-    told: float | None = None
+    costs: tuple[float | None, ...] = (None,)
 
     @property
-    def kind(self) -> Kind:
-        """The same for all repetitions."""
-        return kind_of(self.lines)
+    def told(self) -> float | None:
+        """Its seconds by earlier runs, None where they do not know every line."""
+        return None if None in self.costs else sum(cost or 0.0 for cost in self.costs)
 
 
 def kind_of(lines: Iterable[Line]) -> Kind:
     """What trials have in common that take equally long."""
-    return tuple((line.arm, line.dataset, line.size, line.selection) for line in lines)
+    return tuple(line.kind for line in lines)
 
 
 class TimeLeft:
@@ -111,8 +111,8 @@ class TimeLeft:
 
     def __init__(self, trials: Sequence[Expected], workers: int) -> None:
         self.workers = workers
-        self.waiting = Counter(trial.kind for trial in trials)
-        self.trials = {trial.kind: trial for trial in trials}
+        self.waiting = Counter(kind_of(trial.lines) for trial in trials)
+        self.trials = {kind_of(trial.lines): trial for trial in trials}
         self.seen: dict[Kind, list[float]] = defaultdict(list)
 
     def finish(self, lines: Iterable[Line], seconds: float) -> None:

@@ -29,7 +29,7 @@ from manifold_oos.engine.select import Choice, divide
 from manifold_oos.engine.splits import SplitRef
 from manifold_oos.engine.store import Store
 from manifold_oos.engine.store_file import locked
-from manifold_oos.engine.trial import Job, LineResult, run_batch, run_choice, run_job
+from manifold_oos.engine.trial import Job, LineResult, failure, run_batch, run_choice, run_job
 from manifold_oos.metrics import METRICS
 
 
@@ -84,36 +84,26 @@ def missing(
 def estimate(store: Store, plan: Plan, workers: int) -> Estimate:
     """What a run would take, from the times of earlier ones."""
     work = missing(store, plan)
-    seconds, unknown, rows = 0.0, 0, 0
-    costs: dict[str, float | None] = {}
-    for item in work:
-        for line in item.lines:
-            what = cost_key(plan, line)
-            if what not in costs:
-                costs[what] = store.cost(what)
-            cost = costs[what]
-            unknown += cost is None
-            seconds += cost or 0.0
-            rows += len(item.asked[line.key]) * count_candidates(plan, line, item.trial.split)
-    lines = sum(len(item.lines) for item in work)
-    reused = len({line.key for line in plan.lines}) - lines
-    known = None if lines and unknown == lines else seconds / workers
-    guess = TimeLeft(expected(store, plan, work), workers).seconds
-    return Estimate(len(work), lines, rows, reused, known, unknown, guess)
+    trials = expected(store, plan, work)
+    lines = [(line, item) for item in work for line in item.lines]
+    rows = sum(len(it.asked[line.key]) * count_candidates(plan, line, it.trial.split) for line, it in lines)
+    reused = len({line.key for line in plan.lines}) - len(lines)
+    known = [cost for trial in trials for cost in trial.costs if cost is not None]
+    seconds = sum(known) / workers if known or not lines else None
+    guess = TimeLeft(trials, workers).seconds
+    return Estimate(len(work), len(lines), rows, reused, seconds, len(lines) - len(known), guess)
 
 
 def expected(store: Store, plan: Plan, work: Iterable[Work]) -> list[Expected]:
-    """What each trial may take: by its size, and by earlier runs where they know all of its lines."""
+    """What each trial may take, by its size and by earlier runs; worked out once for all repetitions."""
     found: dict[Kind, Expected] = {}
     trials = []
     for item in work:
         kind = kind_of(item.lines)
         if kind not in found:
-            costs = [store.cost(cost_key(plan, line)) for line in item.lines]
-            known = None if None in costs else sum(cost or 0.0 for cost in costs)
-            found[kind] = Expected(
-                item.lines, sum(_guess(plan, line, item.trial.split) for line in item.lines), known
-            )
+            guess = sum(_guess(plan, line, item.trial.split) for line in item.lines)
+            costs = tuple(store.cost(cost_key(plan, line)) for line in item.lines)
+            found[kind] = Expected(item.lines, guess, costs)
         trials.append(found[kind])
     return trials
 
@@ -198,39 +188,11 @@ def run_experiment(
     keep_embeddings: Literal["one", "all"] | None = None,
     progress: Progress | None = None,
 ) -> RunSummary:
-    """Run an experiment: whatever the store has is not computed again.
+    """Run an experiment: whatever the store of the results root ``out`` has is not computed again.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        The config.
-    out : path, default="results"
-        The results root; the store is there and the experiment's files are below it.
-    workers : int or None, default=1
-        Processes; 1 is this one alone, None as many as there are cores.
-    scheduler : str, optional
-        A Dask scheduler (``tcp://…``) or ``local``.
-    data_dir : path, optional
-        Folder of the data sets to look in first.
-    offline : bool, optional
-        Never download.
-    skip_missing : bool, default=False
-        Go on without data sets that cannot be had.
-    fresh : bool, default=False
-        Move what is there of this experiment to ``archive/`` and compute all of it.
-    fail_fast : bool, default=False
-        Stop at the first failure.
-    keep_predictions : bool, default=False
-        Keep the label of every new point.
-    keep_embeddings : {"one", "all"}, optional
-        Keep coordinates, of one split for each data set and arm or of all.
-    progress : Progress, optional
-        Where to show how far it is.
-
-    Returns
-    -------
-    RunSummary
-        Counts, failures, and whether it was interrupted.
+    ``workers`` is a number of processes, None as many as there are cores; ``scheduler`` a Dask scheduler
+    (``tcp://…``) or ``local``. ``fresh`` moves what is there of this experiment to ``archive/``; coordinates are
+    kept of one split for each data set and arm, or of all.
     """
     started = time.monotonic()
     sweep_folders()
@@ -252,7 +214,7 @@ def run_experiment(
                 executor = make_executor(workers if len(work) > 1 or scheduler else 1, scheduler)
                 try:
                     progress.start(expected(store, plan, work), summary.reused, executor.workers)
-                    _Run(plan, store, executor, folder, progress, summary, fail_fast, fresh).run(work)
+                    _Run(plan, store, executor, progress, summary, fail_fast, fresh).run(work)
                 finally:
                     executor.close()
             else:
@@ -277,28 +239,24 @@ def archive(store: Store, plan: Plan, folder: Path) -> Path:
     return target
 
 
+@dataclass
 class _Run:
     """The state of a run between trials."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        executor: Executor,
-        folder: Path,
-        progress: Progress,
-        summary: RunSummary,
-        fail_fast: bool,
-        fresh: bool,
-    ) -> None:
-        self.plan, self.store, self.executor = plan, store, executor
-        self.folder, self.progress, self.summary = folder, progress, summary
-        self.fail_fast, self.fresh = fail_fast, fresh
-        self.shared: dict[str, Any] = {}
-        self.choices: dict[str, Mapping[str, Any] | Exception] = {}
-        self.costs: dict[str, str] = {}
-        lines = reversed(plan.lines)
-        self.firsts = {(line.arm, line.dataset, line.size, line.selection): line.key for line in lines}
+    plan: Plan
+    store: Store
+    executor: Executor
+    progress: Progress
+    summary: RunSummary
+    fail_fast: bool
+    fresh: bool
+    shared: dict[str, Any] = field(default_factory=dict)
+    choices: dict[str, Mapping[str, Any] | Exception] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        firsts = {line.kind: line for line in reversed(self.plan.lines)}
+        self.firsts = {kind: line.key for kind, line in firsts.items()}
+        self.costs = {kind: cost_key(self.plan, line) for kind, line in firsts.items()}
 
     def run(self, work: list[Work]) -> None:
         """Everything that is missing."""
@@ -315,13 +273,14 @@ class _Run:
             for item in sorted(work, key=self._turn):
                 job, problem = self._job(item)
                 if problem is not None:
-                    self._finish(item, [_failed(line, problem) for line in item.lines])
+                    self._finish(item, [failure(line.key, problem) for line in item.lines])
                 else:
                     ready.append(item)
                     calls.append((run_job, (job, self._given(item.trial.split, job.batches))))
             for i, result in self.executor.map(calls):
-                lost = [_failed(line, result) for line in ready[i].lines] if isinstance(result, Exception) else None
-                self._finish(ready[i], lost or result)
+                if isinstance(result, Exception):
+                    result = [failure(line.key, result) for line in ready[i].lines]
+                self._finish(ready[i], result)
                 if self.fail_fast and self.summary.failed:
                     return
 
@@ -356,7 +315,7 @@ class _Run:
 
     def _choice_key(self, line: Line) -> str:
         """The same for all repetitions of a line: the key of the first."""
-        return self.firsts[line.arm, line.dataset, line.size, line.selection]
+        return self.firsts[line.kind]
 
     def _choose_once(self, work: list[Work]) -> None:
         """Choose, on the first repetition, what the config wants chosen once per experiment."""
@@ -410,36 +369,25 @@ class _Run:
         for result in results:
             line = lines[result.key]
             if result.error:
-                path = self.folder / "failures" / f"{_slug(line)}.txt"
+                path = self.summary.folder / "failures" / f"{_slug(line)}.txt"
                 write_text(path, result.traceback or result.error)
                 files[result.key] = str(path)
                 self.summary.failed.append((line, result.error))
                 where = f"{line.arm}, {line.dataset}, size {line.size:g}, repetition {line.repetition}"
                 self.progress.say(f"failed: {where}: {result.error}")
             elif result.embedding is not None:
-                _save(self.folder / "embeddings" / f"{_slug(line)}.npz", line, result.embedding)
+                _save(self.summary.folder / "embeddings" / f"{_slug(line)}.npz", line, result.embedding)
         self.summary.computed += sum(not result.error for result in results)
-        self.store.add(results, item.asked, {key: self._cost(line) for key, line in lines.items()}, files)
+        costs = {key: self.costs[line.kind] for key, line in lines.items()}
+        self.store.add(results, item.asked, costs, files)
         self.progress.advance(list(item.lines), results)
-
-    def _cost(self, line: Line) -> str:
-        kind = f"{line.arm}|{line.dataset}|{line.size}|{line.selection}"
-        if kind not in self.costs:
-            self.costs[kind] = cost_key(self.plan, line)
-        return self.costs[kind]
-
-
-def _failed(line: Line, error: Exception) -> LineResult:
-    return LineResult(line.key, error=f"{type(error).__name__}: {error}".splitlines()[0], traceback=repr(error))
 
 
 def _save(path: Path, line: Line, arrays: Mapping[str, Any]) -> None:
     """Coordinates of a line with what they are of, in a file that needs no pickle."""
-    names = ("arm", "dataset", "size", "repetition", "selection")
+    named = {name: np.array(value) for name, value in line.place.items()}
     with atomic(path) as file:
-        np.savez_compressed(
-            file, allow_pickle=False, **arrays, **{name: np.array(getattr(line, name)) for name in names}
-        )
+        np.savez_compressed(file, allow_pickle=False, **arrays, **named)
 
 
 def _slug(line: Line) -> str:

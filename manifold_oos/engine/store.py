@@ -1,7 +1,6 @@
 """Keeps the numbers of all experiments of a results folder in one SQLite file, a transaction per trial."""
 
 import io
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -11,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter
 
 from manifold_oos.engine.keys import as_json, facts_key
-from manifold_oos.engine.plan import Line, Plan
+from manifold_oos.engine.plan import PLACE, Line, Plan
 from manifold_oos.engine.splits import DataFacts
 from manifold_oos.engine.store_file import FILE, StoreFile, guarded
 from manifold_oos.engine.trial import LineResult
@@ -35,25 +35,9 @@ COLUMNS: dict[str, tuple[str, str]] = {
     "n_test": ("int64", "new points that the number is an average over"),
     "chosen": ("object", 'JSON of every grid value behind the row, such as {"embedding.mu1": 300}'),
     "tuned": ("bool", "False where classes were too small to choose on the training set: defaults were taken"),
-    "fitted": (
-        "object",
-        'JSON of what the methods report, such as {"extender.sigma_": 1.2, "extender.n_iter_": 9}',
-    ),
+    "fitted": ("object", 'JSON of what the methods report, such as {"extender.sigma_": 1.2}'),
     "warnings": ("object", "JSON list of the warnings of the methods"),
 }
-
-#: What identifies a row: two rows never agree in all of these.
-IDENTITY = [
-    "arm",
-    "dataset",
-    "size",
-    "repetition",
-    "n_components",
-    "step",
-    "selection",
-    "candidate",
-    "metric",
-]
 
 
 def make_frame(records: Sequence[Mapping[str, object]]) -> pd.DataFrame:
@@ -63,9 +47,10 @@ def make_frame(records: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
 
 #: The columns of a row beside those that its line has.
-VALUES = [name for name in COLUMNS if name not in ("arm", "dataset", "size", "repetition", "selection")]
+VALUES = [name for name in COLUMNS if name not in PLACE]
 _values = itemgetter(*VALUES)
 TIMES = tuple(name for name, metric in METRICS.items() if metric.needs == "time")
+FACTS = TypeAdapter(DataFacts)
 
 
 class Store(StoreFile):
@@ -113,7 +98,7 @@ class Store(StoreFile):
         """Keep the facts of a plan's data sets, so that views need no data."""
         with self.transaction() as connection:
             for label, facts in plan.facts.items():
-                values = (facts_key(plan.refs[label]), facts_json(facts))
+                values = (facts_key(plan.refs[label]), as_json(asdict(facts)))
                 connection.execute("insert or replace into datasets values (?, ?)", values)
 
     @guarded
@@ -148,7 +133,7 @@ class Store(StoreFile):
     def facts(self) -> dict[str, DataFacts]:
         """Facts of every data set that was ever run here, for :func:`make_plan`."""
         rows = self.connection.execute("select key, facts from datasets").fetchall()
-        return {key: facts_from(text) for key, text in rows}
+        return {key: FACTS.validate_json(text) for key, text in rows}
 
     # What views read.
 
@@ -165,47 +150,29 @@ class Store(StoreFile):
     @guarded
     def failures(self, plan: Plan) -> pd.DataFrame:
         """The lines that failed: arm, dataset, size, repetition, selection, message, file (of the traceback)."""
-        lines = self._lines(plan)
         query = "select line, message, file from failures where line in ({})"
         found = {line: (message, file) for line, message, file in self._of_lines(query, plan.lines)}
-        records = [
-            (item.arm, item.dataset, item.size, item.repetition, item.selection, *found[key])
-            for key, items in lines.items()
-            if key in found
-            for item in items
-        ]
-        columns = ["arm", "dataset", "size", "repetition", "selection", "message", "file"]
-        return pd.DataFrame.from_records(records, columns=columns)
+        records = [(*line.place.values(), *found[line.key]) for line in plan.lines if line.key in found]
+        return pd.DataFrame.from_records(records, columns=[*PLACE, "message", "file"])
 
     @guarded
     def predictions(self, plan: Plan) -> pd.DataFrame:
         """Per-sample labels that were kept: one row per new point, ``sample`` its index in the data set."""
-        lines = self._lines(plan)
+        lines: dict[str, list[Line]] = {}
+        for line in plan.lines:
+            lines.setdefault(line.key, []).append(line)
         query = "select line, n_components, candidate, arrays from predictions where line in ({})"
         parts = []
         for key, d, candidate, blob in self._of_lines(query, plan.lines):
             with np.load(io.BytesIO(blob), allow_pickle=False) as arrays:
                 part = pd.DataFrame({name: arrays[name] for name in arrays.files})
-            for item in lines[key]:
-                parts.append(
-                    part.assign(
-                        arm=item.arm,
-                        dataset=item.dataset,
-                        size=item.size,
-                        repetition=item.repetition,
-                        selection=item.selection,
-                        n_components=d,
-                        candidate=candidate,
-                    )
-                )
-        first = ["arm", "dataset", "size", "repetition", "selection", "n_components", "candidate"]
-        columns = [*first, "sample", "truth", "predicted"]
+            parts += [part.assign(**line.place, n_components=d, candidate=candidate) for line in lines[key]]
+        columns = [*PLACE, "n_components", "candidate", "sample", "truth", "predicted"]
         return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
     @guarded
-    def archive(self, plan: Plan, target: Path) -> int:
+    def archive(self, plan: Plan, target: Path) -> None:
         """Move everything of a plan's lines to another store; nothing is lost, other experiments keep theirs."""
-        keys = sorted({line.key for line in plan.lines} & set(self.done(plan.lines)))
         with Store(target) as other:
             other.remember(plan)
         self.connection.execute("attach database ? as archive", (str(target / FILE),))
@@ -223,13 +190,6 @@ class Store(StoreFile):
             self.connection.execute("drop table moved")
         finally:
             self.connection.execute("detach database archive")
-        return len(keys)
-
-    def _lines(self, plan: Plan) -> dict[str, list[Line]]:
-        lines: dict[str, list[Line]] = {}
-        for line in plan.lines:
-            lines.setdefault(line.key, []).append(line)
-        return lines
 
     def _of_lines(self, query: str, lines: Iterable[Line]) -> Iterator[tuple[Any, ...]]:
         keys = list(dict.fromkeys(line.key for line in lines))
@@ -247,8 +207,7 @@ class Store(StoreFile):
         for line in sorted(plan.lines, key=_order(plan)):
             rows = [dict(zip(VALUES, values, strict=True)) for values in found.get(line.key, [])]
             rows = sorted((row for row in rows if row["metric"] in order), key=lambda row: order[row["metric"]])
-            shared = {name: getattr(line, name) for name in ("arm", "dataset", "size", "repetition", "selection")}
-            records += [shared | row | {"tuned": bool(row["tuned"])} for row in rows]
+            records += [line.place | row | {"tuned": bool(row["tuned"])} for row in rows]
         return make_frame(records)
 
 
@@ -269,16 +228,3 @@ def _packed(line: str, kept: Mapping[str, Any]) -> tuple[Any, ...]:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **{key: kept[key] for key in ("sample", "truth", "predicted")})
     return line, kept["n_components"], kept["candidate"], buffer.getvalue()
-
-
-def facts_json(facts: DataFacts) -> str:
-    """Facts as JSON, for the store."""
-    return as_json(asdict(facts))
-
-
-def facts_from(text: str) -> DataFacts:
-    """Facts from the store."""
-    fields = json.loads(text)
-    for key in ("class_names", "class_counts", "image_shape", "parameters"):
-        fields[key] = tuple(fields[key]) if fields[key] is not None else None
-    return DataFacts(**fields)

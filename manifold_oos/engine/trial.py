@@ -5,10 +5,9 @@ import sys
 import threading
 import time
 import traceback
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -66,12 +65,12 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
         for stage, method in request.arm.methods().items():
             cls = registry.find(KINDS[stage], method.name)  # what it imports is there when threads are limited
             getattr(cls, "warm_up", lambda: None)()  # and what it compiles is not timed
-    with _alone(), sharing(_kept.get(_split_key(job.split), Kept)):
+    with _alone(), sharing((split := _split(job.split)).kept):
         try:
-            points = _points(job.split, shared.get("data"))
+            points = split.points(shared.get("data"))
             bench = Workbench(points, {key: _array(shared[key]) for key in job.batches})
         except Exception as error:
-            return [_failure(request, error) for request in job.requests]
+            return [failure(request.key, error) for request in job.requests]
         results = []
         for request in job.requests:
             _tell(job.told, request.key)
@@ -79,7 +78,7 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
             try:
                 result = run_line(request, bench)
             except Exception as error:
-                result = _failure(request, error)
+                result = failure(request.key, error)
             result.seconds = time.perf_counter() - start
             results.append(result)
         return results
@@ -93,18 +92,18 @@ def _tell(place: str, key: str) -> None:
 
 def run_choice(split: SplitRef, request: Request, shared: Mapping[str, Any]) -> Choice:
     """Choose the parameters of an arm once for all repetitions, on the known points of one split."""
-    with _alone(), sharing(_kept.get(_split_key(split), Kept)):
-        return choose(request, _points(split, shared.get("data")))
+    with _alone(), sharing((here := _split(split)).kept):
+        return choose(request, here.points(shared.get("data")))
 
 
 def run_batch(data: DataRef, embedding: Method, seed: int, shared: Mapping[str, Any]) -> Array:
     """Embed a whole data set: what alignment and embedding errors compare with."""
     with _alone():
-        whole = _dataset(data, shared.get("data"))
+        given: Dataset | None = shared.get("data")
+        whole = loaded(data) if given is None else given
         X = standardized(whole.X, whole.X)[0] if whole.standardize else whole.X
-        coordinates: Array = fitted(
-            build("embedding", embedding, seed), X, whole.y, np.arange(len(X))
-        ).estimator.embedding_
+        fit = fitted(build("embedding", embedding, seed), X, whole.y, np.arange(len(X)))
+        coordinates: Array = fit.estimator.embedding_
         return coordinates
 
 
@@ -184,50 +183,37 @@ def coordinates(result: Result, points: Points, assignment: Mapping[str, Any]) -
     return {name: np.asarray(value) for name, value in arrays.items() if value is not None}
 
 
-def _failure(request: Request, error: Exception) -> LineResult:
+def failure(key: str, error: Exception) -> LineResult:
+    """The result of a line that failed."""
     text = "".join(traceback.format_exception(error))
-    return LineResult(request.key, error=f"{type(error).__name__}: {error}".splitlines()[0], traceback=text)
+    return LineResult(key, error=f"{type(error).__name__}: {error}".splitlines()[0], traceback=text)
 
 
-class _Recent:
-    """The last few things made in this process, by key."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.items: OrderedDict[Any, Any] = OrderedDict()
-
-    def get(self, key: Any, make: Any) -> Any:
-        if key in self.items:
-            self.items.move_to_end(key)
-        else:
-            self.items[key] = make()
-            while len(self.items) > self.size:
-                self.items.popitem(last=False)
-        return self.items[key]
+def loaded(ref: DataRef) -> Dataset:
+    """A data set, which stays in memory for the next trials, under whatever label."""
+    return _load(replace(ref, label=""))
 
 
-_datasets = _Recent(3)
-_splits = _Recent(1)
-#: What the methods share on the points of the last split: trials of one split follow each other.
-_kept = _Recent(1)
+_load = lru_cache(maxsize=3)(DataRef.load)
 
 
-def _dataset(ref: DataRef, given: Dataset | None) -> Dataset:
-    if given is not None:
-        return given
-    loaded: Dataset = _datasets.get((ref.name, as_json(ref.options), ref.data_dir), ref.load)
-    return loaded
+class _Split:
+    """The points of a split, cut once, and what the methods share on them."""
+
+    def __init__(self, ref: SplitRef) -> None:
+        self.ref, self.kept = ref, Kept()
+        self._points: Points | None = None
+
+    def points(self, given: Dataset | None) -> Points:
+        if self._points is None:
+            if given is None and not self.ref.drawn:
+                given = loaded(self.ref.data)
+            self._points = self.ref.points(given)
+        return self._points
 
 
-def _split_key(ref: SplitRef) -> tuple[Any, ...]:
-    return ref.data, as_json(ref.data.options), ref.split.model_dump_json(), ref.size, ref.repetition
-
-
-def _points(ref: SplitRef, given: Dataset | None) -> Points:
-    points: Points = _splits.get(
-        _split_key(ref), lambda: ref.points(None if ref.drawn else _dataset(ref.data, given))
-    )
-    return points
+#: Trials of one split follow each other.
+_split = lru_cache(maxsize=1)(_Split)
 
 
 def _array(value: Any) -> Array:

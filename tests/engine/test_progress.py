@@ -17,7 +17,7 @@ def line(arm: str, repetition: int = 0, size: float = 300) -> Line:
 
 
 def trial(arm: str, repetition: int = 0, guess: float = 1.0, told: float | None = None) -> Expected:
-    return Expected((line(arm, repetition),), guess, told)
+    return Expected((line(arm, repetition),), guess, (told,))
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ import sqlite3
 import pandas as pd
 import pytest
 
-from manifold_oos.engine.plan import make_plan
-from manifold_oos.engine.store import COLUMNS, IDENTITY, Store
+from manifold_oos.engine.plan import PLACE, make_plan
+from manifold_oos.engine.store import COLUMNS, Store
 from manifold_oos.errors import MoosError
 
 
@@ -22,7 +22,7 @@ def test_rows_have_the_stated_columns_and_identity(bench, small):
     assert {name: str(dtype) for name, dtype in rows.dtypes.items()} == {
         name: str(pd.Series(dtype=dtype).dtype) for name, (dtype, _) in COLUMNS.items()
     }
-    assert not rows.duplicated(IDENTITY).any()
+    assert not rows.duplicated([*PLACE, "n_components", "step", "candidate", "metric"]).any()
     assert len(rows) == 3 * 2 * 3
     assert rows["dataset"].tolist() == ["blobs"] * 18
     assert rows["arm"].tolist()[:9] == ["A"] * 3 + ["B"] * 3 + ["ambient"] * 3
