@@ -53,6 +53,9 @@ class CoordinatePropagation(PropagationExtender):
     With :math:`\mu_2 = \|S\|_1`, 5 (LLE), 39 (LTSA) and over 10⁵ (splines) on the S surface, β is nearly 1: CP is
     almost its first spline pass. For the exact minimum take GOM, which sparse solves make the cheaper one too.
 
+    First contact: made for one smooth manifold. Where classes are side by side it is behind ``normalized_rbf``, as
+    splines through neighbours of several classes overshoot, the more so in many dimensions.
+
     Parameters
     ----------
     alignment : {"lle", "ltsa", "spline", "laplacian"}, default="ltsa"

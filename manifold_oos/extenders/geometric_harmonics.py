@@ -27,6 +27,9 @@ class GeometricHarmonics(Extender):
     δ → 0 it becomes the RBF interpolant, with the noise that δ keeps out. Farther than about σ from all training
     points it tends to zero.
 
+    First contact: in two dimensions, or fewer than classes − 1, it is far behind ``normalized_rbf``: coordinates of
+    classes side by side jump, and the jumps are what the smooth eigenfunctions leave out.
+
     Parameters
     ----------
     delta : float, default=1e-4

@@ -22,6 +22,10 @@ class GlobalOptimization(PropagationExtender):
     [1]_. It can extend a manifold beyond the known part (not with the Laplacian, whose null space has constants
     only), but answers for the new points of ``fit`` alone.
 
+    First contact: made for one smooth manifold. Where classes are side by side in two dimensions it is behind
+    ``normalized_rbf``, as tangent spaces across classes mean nothing; in as many dimensions as neighbours it has no
+    answer.
+
     Parameters
     ----------
     alignment : {"lle", "ltsa", "spline", "laplacian"}, default="ltsa"

@@ -13,11 +13,14 @@ from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.krr import gaussian_width
+from manifold_oos.extenders.normalized_rbf import misplaced
 from manifold_oos.numerics.chunks import map_rows
 from manifold_oos.numerics.kernels import Scale, squared_distances
 
 #: More halvings than data resolve: the last width is a billionth of the first.
 MOST_LEVELS = 30
+#: First widths, in median training distances, of which leave-one-out takes the best.
+STARTS = (1.0, 0.5, 0.25, 0.125, 0.0625)
 
 
 class LaplacianPyramids(Extender):
@@ -37,7 +40,9 @@ class LaplacianPyramids(Extender):
     Parameters
     ----------
     sigma : float, {"median": f}, "mean_squared" or None, default=None
-        The first, widest width; None is the median training distance. Much wider is worse: a level that sees only
+        The first, widest width. None takes the median training distance or a half, a quarter, an eighth, a
+        sixteenth of it, whichever leaves fewest left-out points next to another class, if ``fit`` has labels, and
+        then places them nearest to their coordinates. Much wider than the median is worse: a level that sees only
         the mean of the other points stretches the coordinates by N/(N − 1).
 
     Attributes
@@ -75,27 +80,43 @@ class LaplacianPyramids(Extender):
     def __init__(self, sigma: Scale | None = None):
         self.sigma = sigma
 
+    @property
+    def nested(self) -> bool:  # type: ignore[override]
+        """Whether each dimension is on its own: not where leave-one-out judges all of them together."""
+        return self.sigma is not None
+
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
-        self.sigma_ = gaussian_width(self.sigma, X)
         self._centers = X
         squared = squared_distances(X)
         np.fill_diagonal(squared, np.inf)
-        closest = np.sqrt(np.min(squared, where=squared > 0, initial=self.sigma_**2))
+        closest = float(np.sqrt(np.min(squared, where=squared > 0, initial=np.inf)))
         squared = beyond_nearest(squared)
-        differences: list[Array] = [Y]
-        errors: list[Array] = []
-        while len(errors) < MOST_LEVELS and (not errors or self.sigma_ / 2 ** len(errors) > closest):
-            d = differences[-1]
-            differences.append(d - map_rows(partial(self._smoothed, len(errors), d), squared, len(X)))
-            errors.append(np.mean(differences[-1] ** 2, axis=0))
-        self.levels_ = 1 + np.argmin(errors, axis=0)
+        first = gaussian_width(self.sigma, X)
+        judged = []
+        for start in STARTS if self.sigma is None and len(X) > 1 else (1.0,):
+            differences, errors = self._pyramid(squared, Y, start * first, closest)
+            levels = 1 + np.argmin(errors, axis=0)
+            left_out = Y - np.stack(differences)[levels, :, np.arange(Y.shape[1])].T
+            judged.append((misplaced(left_out, Y, y), start * first, levels, differences, errors))
+        _, self.sigma_, self.levels_, differences, errors = min(judged, key=lambda one: one[0])
         self.errors_ = np.sqrt(np.min(errors, axis=0))
         self._differences = [np.where(i < self.levels_, differences[i], 0) for i in range(self.levels_.max())]
         self._row_floats = 2 * len(X)
 
-    def _smoothed(self, level: int, d: Array, squared: Array) -> Array:
+    def _pyramid(self, squared: Array, Y: Array, sigma: float, closest: float) -> tuple[list[Array], list[Array]]:
+        """d_0, d_1, … and the mean squared error of each coordinate at each level."""
+        differences: list[Array] = [Y]
+        errors: list[Array] = []
+        while len(errors) < MOST_LEVELS and (not errors or sigma / 2 ** len(errors) > closest):
+            d, width = differences[-1], sigma / 2 ** len(errors)
+            differences.append(d - map_rows(partial(self._smoothed, width, d), squared, len(squared)))
+            errors.append(np.mean(differences[-1] ** 2, axis=0))
+        return differences, errors
+
+    @staticmethod
+    def _smoothed(width: float, d: Array, squared: Array) -> Array:
         """P_l d, for some rows of P_l."""
-        weights = squared * -((2.0**level / self.sigma_) ** 2)
+        weights = squared * -(1 / width**2)
         np.exp(weights, out=weights)
         total = weights.sum(axis=1, keepdims=True)
         smoothed: Array = np.divide(weights, total, out=weights, where=total > 0) @ d
@@ -105,7 +126,7 @@ class LaplacianPyramids(Extender):
         squared = beyond_nearest(squared_distances(X, self._centers))
         coordinates: Array = np.zeros((len(X), self._differences[0].shape[1]))
         for level, d in enumerate(self._differences):
-            coordinates += self._smoothed(level, d, squared)
+            coordinates += self._smoothed(self.sigma_ / 2**level, d, squared)
         return coordinates
 
 

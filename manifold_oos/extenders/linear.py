@@ -22,6 +22,9 @@ class LinearExtender(Extender):
     interpolates; near as many points as features it amplifies noise without bound, unless small singular values
     of the data are left out.
 
+    First contact: it is behind everywhere, and far behind in two dimensions: no linear map puts classes side by
+    side that the embedding had to bend for.
+
     Parameters
     ----------
     rcond : float or None, default=None

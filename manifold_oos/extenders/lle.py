@@ -23,6 +23,9 @@ class LLEExtender(NeighborExtender):
     reconstructed by them alone, so the extension interpolates. Weights may be negative and large: noisy far points
     can land anywhere.
 
+    First contact: with many classes in two dimensions it is behind ``normalized_rbf``: weights of five neighbours,
+    of which some are of other classes, add up to a place among still others.
+
     Parameters
     ----------
     n_neighbors : int, default=5

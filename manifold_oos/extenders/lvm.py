@@ -22,6 +22,9 @@ class LVMExtender(NeighborExtender):
     with :math:`N(x)` the ``n_neighbors`` nearest training points: eq. 9 of [1]_ with the heat kernel of eq. 1.
     Cheap and never wild, but it cannot leave the convex hull of the known coordinates.
 
+    First contact: with many classes in two dimensions it is behind ``normalized_rbf``: a mean of three neighbours,
+    of which one is of another class, lies in a third one. ``n_neighbors=1`` has no such means, and no smoothness.
+
     Parameters
     ----------
     n_neighbors : int, default=3

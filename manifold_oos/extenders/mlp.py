@@ -27,6 +27,9 @@ class MLPExtender(Extender):
     The minimum depends on the seed, far from the training points the map goes on linearly wherever it was heading,
     and a few points in many dimensions are learned by heart.
 
+    First contact: in two dimensions, or fewer than classes − 1, it is far behind ``normalized_rbf``: it is smooth,
+    and on the way from one class to another it passes through those between.
+
     Parameters
     ----------
     hidden_layer_sizes : sequence of int, default=(100,)

@@ -32,6 +32,9 @@ class Progressive(Extender):
     ``new_embedding_``, are ``training_embedding_``, not the Y of ``fit``. One mistaken label can turn the whole
     embedding; :class:`~manifold_oos.extenders.sosi.SOSI`, which keeps the first one, bears mistakes better.
 
+    First contact: after a supervised embedding in two dimensions, or fewer than classes − 1, the default ``rbf``
+    gives poor first labels, and all that follows is built on those; ``extender="normalized_rbf"`` mends it.
+
     Parameters
     ----------
     extender : str, mapping or Extender, default="rbf"

@@ -38,6 +38,9 @@ class SOSI(RBFExtender):
     The result is a function of any x. Where the first labels are poor, later iterations cement their errors:
     stop early. Identical points are one centre; the last iteration of a full run hardly changes a label.
 
+    First contact: in two dimensions, or fewer than classes − 1, it is far behind ``normalized_rbf``. It starts as
+    ``rbf``, whose labels are poor there, and goes on from those.
+
     The scales are found as in :class:`RBFExtender`. [1]_ gives no λ, threshold, K or R; the defaults are one
     rule for all data that reads training labels only.
 

@@ -24,6 +24,10 @@ class SparseExtender(Extender):
     for unit norm, so that a common factor of all data changes nothing. A point whose code is zero, all error as for
     a row of zeros, goes to the mean of the known coordinates.
 
+    First contact: in two dimensions, or fewer than classes − 1, it is far behind ``normalized_rbf``. A code has
+    atoms of several classes, and the mean of their coordinates lies among others; the more so with few features,
+    where any few rows make up any other.
+
     Parameters
     ----------
     error : bool, default=True

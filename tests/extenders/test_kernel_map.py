@@ -56,3 +56,16 @@ def test_the_unit_of_the_data_does_not_matter():
     expected = KernelMap().fit(X, Y).transform(X_new)
     for unit in (2.0**-40, 2.0**40):
         np.testing.assert_allclose(KernelMap().fit(unit * X, Y).transform(unit * X_new), expected)
+
+
+def test_the_default_width_is_narrow_where_coordinates_jump_and_wide_where_they_are_smooth():
+    X = np.random.default_rng(0).uniform(size=(150, 2))
+    cell = np.floor(3 * X).astype(int)
+    jumps = np.random.default_rng(1).standard_normal((9, 2))[cell[:, 0] + 3 * cell[:, 1]]
+    X_new = np.random.default_rng(2).uniform(size=(300, 2))
+    truth = np.random.default_rng(1).standard_normal((9, 2))[(np.floor(3 * X_new).astype(int) * [1, 3]).sum(axis=1)]
+    narrow, wide = KernelMap().fit(X, jumps), KernelMap().fit(X, X)
+    assert narrow.factor_ < 0.5 < wide.factor_
+    errors = [np.abs(KernelMap(factor=f).fit(X, jumps).transform(X_new) - truth).mean() for f in (1.0, None)]
+    assert errors[1] < errors[0]
+    assert not KernelMap().nested and KernelMap(factor=1.0).nested

@@ -77,3 +77,20 @@ def test_duplicates_and_far_points():
     assert np.isfinite(fitted.transform(X_new)).all()
     far = fitted.transform(X_new[:1] + 1e6)
     assert np.isfinite(far).all() and np.abs(far).max() <= 4 * np.abs(Y).max()
+
+
+def test_the_default_starts_narrow_where_a_coordinate_jumps():
+    """Two dimensions of many classes, what a first picture has: a wide start smears them into each other."""
+    random = np.random.default_rng(0)
+    y, y_new = np.repeat(np.arange(12), 20), np.repeat(np.arange(12), 10)
+    centers, places = 4 * random.standard_normal((12, 10)), random.standard_normal((12, 2))
+    X, X_new = (centers[labels] + random.standard_normal((len(labels), 10)) for labels in (y, y_new))
+
+    def mistakes(**options):
+        placed = LaplacianPyramids(**options).fit(X, places[y], y).transform(X_new)
+        nearest = np.linalg.norm(placed[:, None] - places, axis=2).argmin(axis=1)
+        return np.mean(nearest != y_new)
+
+    assert mistakes() == 0 < mistakes(sigma={"median": 1.0})
+    assert LaplacianPyramids().fit(X, places[y]).sigma_ < LaplacianPyramids(sigma={"median": 1}).fit(X, X).sigma_
+    assert not LaplacianPyramids().nested and LaplacianPyramids(sigma=1.0).nested
