@@ -303,9 +303,9 @@ def _references(tree: Mapping[str, Any], labels: list[str], arms: list[str]) -> 
             path: Path = (section, i)
             yield from _unknown((*path, "selection"), entry.get("selection"), protocols, "protocol")
             yield from _unknown((*path, "dataset"), entry.get("dataset"), labels, "data set")
-            yield from _unknown((*path, "metric"), entry.get("metric"), metrics, "metric")
-            yield from _unknown((*path, "second"), entry.get("second"), metrics, "metric")
-            for key in ("arms", "arm", "left", "right", "best", "among"):
+            for key in ("metric", "second", "alike"):
+                yield from _unknown((*path, key), entry.get(key), metrics, "metric")
+            for key in ("arms", "arm", "left", "right", "best", "among", "minus"):
                 yield from _unknown((*path, key), entry.get(key), arms, "arm")
     readings = tree.get("readings")
     for name, entry in (readings if isinstance(readings, Mapping) else {}).items():

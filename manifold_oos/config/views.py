@@ -191,6 +191,16 @@ def patched(arm: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
+#: The forms of a claim, with the keys that each needs besides.
+FORMS: dict[str, tuple[str, ...]] = {
+    "left": ("op", "right"),
+    "best": (),
+    "monotone": ("along",),
+    "argbest": ("op", "value"),
+    "alike": ("along",),
+}
+
+
 class Claim(Strict):
     """What a paper says in words, as data: a comparison, a best arm, a trend, or the place of an optimum."""
 
@@ -208,10 +218,21 @@ class Claim(Strict):
     right: Annotated[list[str | Real], *LIST] | None = None
     best: str | None = None
     among: Names | None = None
-    monotone: Literal["falling", "rising"] | None = None
+    monotone: Literal["falling", "rising", "levelling"] | None = Field(
+        default=None, description="levelling: it changes less over the second half of `along` than over the first"
+    )
+    minus: Names | None = Field(default=None, description="of a trend: of what it has above each of these arms")
+    ends: Annotated[Numbers, Field(min_length=2, max_length=2)] | None = Field(
+        default=None, description="of a trend: only from the one of these values to the other"
+    )
+    by: Annotated[Real, Field(gt=0, lt=1)] | None = Field(
+        default=None, description="of a trend: the share of its larger end by which it changes at least"
+    )
+    alike: str | None = Field(default=None, description="another metric that varies as this one does `along`")
     along: str | None = Field(
         default=None,
-        description="step, size, n_components, or a parameter; of a comparison: at each value that the arms share",
+        description="step, size, n_components, n_features (from set to set), or a parameter;"
+        " of a comparison: at each value that the arms share",
     )
     beyond: Real | None = Field(default=None, description="of a comparison `along`: only from this value on")
     excess: bool = Field(
@@ -226,22 +247,27 @@ class Claim(Strict):
 
     @model_validator(mode="after")
     def _one_form(self) -> "Claim":
-        forms = [form for form in ("left", "best", "monotone", "argbest") if getattr(self, form) is not None]
+        forms = [form for form in FORMS if getattr(self, form) is not None]
         if len(forms) != 1:
             raise ValueError(
-                "a claim has one of left (with op and right), best, monotone (along), argbest (op, value)"
+                "a claim has one of left (with op and right), best, monotone (along), argbest (op, value),"
+                " alike (along)"
             )
-        needs = {"left": ("op", "right"), "best": (), "monotone": ("along",), "argbest": ("op", "value")}[forms[0]]
+        needs = FORMS[forms[0]]
         missing = [key for key in needs if getattr(self, key) is None]
         if missing:
             raise ValueError(f"{forms[0]} needs {' and '.join(missing)}")
         if (self.beyond is not None or self.excess) and (self.along is None or forms[0] not in ("left", "best")):
             raise ValueError("beyond and excess belong to a comparison (left, best) along something")
+        if forms[0] != "monotone" and (self.minus or self.ends or self.by):
+            raise ValueError("minus, ends and by belong to a trend (monotone)")
+        if self.by and self.monotone == "levelling":
+            raise ValueError("by belongs to monotone: falling or rising")
         if (self.over == "share") != (self.share is not None):
             raise ValueError("over: share and share: 0.8 belong together")
         return self
 
     @property
     def form(self) -> str:
-        """``left``, ``best``, ``monotone`` or ``argbest``."""
-        return next(form for form in ("left", "best", "monotone", "argbest") if getattr(self, form) is not None)
+        """What it says: a key of FORMS."""
+        return next(form for form in FORMS if getattr(self, form) is not None)

@@ -1,40 +1,32 @@
 """What a paper says in words, tested on the rows: holds, fails or undecided, with the numbers."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from manifold_oos.config.model import Claim, Experiment
-from manifold_oos.errors import ConfigError
 from manifold_oos.metrics import better_of, unit_of
 from manifold_oos.results.best import final_rows, lead_of
-from manifold_oos.results.cells import certain_sets
-from manifold_oos.results.curves import at_each_x, at_sizes, protocol_rows
-from manifold_oos.results.statistics import ALPHA, Summary, exact, holm, summarize, t_test
+from manifold_oos.results.curves import at_sizes
+from manifold_oos.results.judges import (
+    FAILS,
+    HOLDS,
+    JUDGES,
+    NO_CLAIM,
+    NO_DATA,
+    NOT_JUDGED,
+    UNDECIDED,
+    Finding,
+    NumbersOf,
+    holds,
+)
+from manifold_oos.results.statistics import ALPHA, holm
 
-HOLDS, FAILS, UNDECIDED, NO_DATA = "holds", "fails", "undecided", "no data"
-#: What cannot fail, and what was judged before by splits that are not at hand.
-NO_CLAIM, NOT_JUDGED = "no claim", "not judged"
 SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NO_DATA: "–", NO_CLAIM: "∅", NOT_JUDGED: "·"}
-#: Number of classes, known points and so on of a data set at a size, for values that a claim names.
-NumbersOf = Callable[[str, float], Mapping[str, float]]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One comparison behind a claim: where, what, the difference with its interval, and its own verdict."""
-
-    where: str
-    what: str
-    difference: Summary
-    verdict: str
-    p: float = math.nan
-    values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,13 +103,12 @@ def judge_claim(
     metric = claim.metric or experiment.metrics[0]
     if claim.form in ("left", "best") and claim.along is None:
         rows = final_rows(rows, lead_of(experiment)) if final is None else final
-    mine = rows[rows["metric"] == metric]
+    mine = rows[rows["metric"].isin([metric, claim.alike])]
     named = mine["dataset"].isin(experiment.beside if claim.dataset is None else claim.dataset)
     mine = mine[named == (claim.dataset is not None)]
     if claim.at is not None:
         mine = at_sizes(mine, claim.at)
-    judges = {"left": _pairs, "best": _best, "monotone": _monotone, "argbest": _argbest}
-    blocks = judges[claim.form](claim, mine, experiment, metric, facts)
+    blocks = JUDGES[claim.form](claim, mine, experiment, metric, facts)
     text = claim.text or describe(claim, metric)
     findings = [finding for block in blocks for finding in block]
     if not findings:
@@ -160,7 +151,7 @@ def _whole_of(result: ClaimResult, others: Sequence[ClaimResult], metric: str) -
     def said(one: ClaimResult) -> tuple[Any, ...]:
         claim, name = one.claim, one.claim.metric or metric
         side = claim.op or claim.monotone or ("<" if better_of(name) == "lower" else ">")
-        return name, claim.selection, claim.over, claim.share, side, claim.excess
+        return name, claim.selection, claim.over, claim.share, side, claim.excess, claim.by, claim.alike
 
     before = True
     own = {(finding.where, finding.what) for finding in result.findings}
@@ -182,8 +173,10 @@ def describe(claim: Claim, metric: str) -> str:
         text = f"{name}: {left} {claim.op} {right}"
     elif claim.form == "best":
         text = f"{name}: {claim.best} is best" + (f" among {', '.join(claim.among)}" if claim.among else "")
-    elif claim.form == "monotone":
-        text = f"{name} of {claim.arm or 'every arm'} is {claim.monotone} along {claim.along}"
+    elif claim.form in ("monotone", "alike"):
+        text = f"{name} of {claim.arm or 'every arm'}" + (f" minus {', '.join(claim.minus)}" if claim.minus else "")
+        like = f"varies as {(claim.alike or '').replace('_', ' ')}" if claim.alike else f"is {claim.monotone}"
+        text += f" {like} along {claim.along}" + (f" by {100 * claim.by:g} % at least" if claim.by else "")
     else:
         text = f"{name} of {claim.arm or 'every arm'} is best at {claim.argbest} {claim.op} {claim.value}"
     if claim.along and claim.form in ("left", "best"):
@@ -193,245 +186,6 @@ def describe(claim: Claim, metric: str) -> str:
     scope += [", ".join(claim.dataset)] if claim.dataset else []
     scope += ["at " + ", ".join(f"{size:g}" for size in claim.at)] if claim.at else []
     return text + (f" ({'; '.join(scope)})" if scope else "")
-
-
-def _pairs(
-    claim: Claim, rows: pd.DataFrame, experiment: Experiment, metric: str, facts: NumbersOf | None
-) -> list[list[Finding]]:
-    """Compare left with right, in each cell or on the average of the cells."""
-    assert claim.op is not None
-    final = _compared(claim, rows, experiment)
-    blocks = []
-    for left in claim.left or []:
-        for right in claim.right or []:
-            blocks.append(_compare(claim, final, experiment, left, right, claim.op))
-    # the cells of all pairs side by side: a cell holds where every pair does
-    return [[f for f in group if f is not None] for group in _transpose(blocks)]
-
-
-def _best(
-    claim: Claim, rows: pd.DataFrame, experiment: Experiment, metric: str, facts: NumbersOf | None
-) -> list[list[Finding]]:
-    """The named arm against each of the others."""
-    assert claim.best is not None
-    final = _compared(claim, rows, experiment)
-    others = [arm for arm in claim.among or experiment.shown if arm != claim.best and arm in set(final["arm"])]
-    op = "<" if better_of(metric) == "lower" else ">"
-    return _transpose([_compare(claim, final, experiment, claim.best, other, op) for other in others])
-
-
-def _compared(claim: Claim, rows: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The rows of a comparison: one value of a split for each arm, or with ``along`` one at each x.
-
-    With ``excess`` values are those above the arm's own best x of a cell (by the mean): how much a bad x costs.
-    """
-    if claim.along is None:
-        return protocol_rows(rows, experiment, claim.selection).assign(x=math.nan)
-    placed = at_each_x(rows, experiment, claim.along, selection=claim.selection)
-    alone = placed["x"].isna()  # an arm without such a parameter stands beside every x
-    every = placed.loc[~alone, ["dataset", "size", "x"]].drop_duplicates()
-    placed = pd.concat([placed[~alone], placed[alone].drop(columns="x").merge(every, on=["dataset", "size"])])
-    if claim.beyond is not None:
-        placed = placed[placed["x"] >= claim.beyond]
-    if not claim.excess or placed.empty:
-        return placed
-    parts = []
-    by = ["arm", "dataset"] if claim.along == "size" else ["arm", "dataset", "size"]
-    for _, block in placed.groupby(by, sort=False):
-        curve = block.pivot_table(index="repetition", columns="x", values="value")
-        best = curve.mean().idxmin() if better_of(block["metric"].iloc[0]) == "lower" else curve.mean().idxmax()
-        parts.append(block.assign(value=block["value"] - block["repetition"].map(curve[best])))
-    return pd.concat(parts)
-
-
-def _compare(
-    claim: Claim, rows: pd.DataFrame, experiment: Experiment, left: str, right: str | float, op: str
-) -> dict[str, Finding]:
-    """Findings by cell for one pair (one finding for all cells under ``mean``)."""
-    columns, chances = {}, []
-    mine = rows[rows["arm"].isin([left, right])]
-    for (label, size, x), block in mine.groupby(["dataset", "size", "x"], sort=False, dropna=False):
-        values = {arm: mine.set_index("repetition")["value"] for arm, mine in block.groupby("arm", sort=False)}
-        if left not in values or (isinstance(right, str) and right not in values):
-            continue
-        other = values[right] if isinstance(right, str) else float(right)
-        place = "" if claim.along is None else f" {claim.along} {x:g}"
-        columns[f"{label} {size:g}{place}"] = (values[left] - other).dropna()
-        chances.append(_Chance.of(claim, block, experiment))
-    what = f"{left} − {right}"
-    if claim.over == "mean" and columns:
-        if claim.along is not None and len(columns) > 2:
-            ends = list(columns)
-            where = f"mean of {len(ends)}, {ends[0]} to {ends[-1]}"
-            together = pd.DataFrame(columns).mean(axis=1)
-            return {where: _finding(where, what, together.to_numpy(), op, _Chance.most(chances))}
-        together = pd.DataFrame(columns).dropna().mean(axis=1)
-        columns, chances = {"mean of " + ", ".join(columns): together}, [_Chance.most(chances)]
-    return {
-        where: _finding(where, what, values.to_numpy(), op, chance)
-        for (where, values), chance in zip(columns.items(), chances, strict=True)
-    }
-
-
-@dataclass(frozen=True)
-class _Chance:
-    """What the splits of a comparison leave to chance: none, or how far they overlap, n_test / n_train."""
-
-    certain: bool
-    overlap: float
-    margin: float | None
-
-    @classmethod
-    def of(cls, claim: Claim, rows: pd.DataFrame, experiment: Experiment) -> "_Chance":
-        """The chance in some rows: the largest overlap; fresh draws of a generated set do not overlap."""
-        labels = set(rows["dataset"])
-        splits = {data.label: experiment.split_of(data) for data in experiment.datasets if data.label in labels}
-        projected = {data.label for data in experiment.datasets if data.options.get("random_projection")}
-        # a projection that is drawn anew leaves the points as they were: those splits overlap
-        fresh = {label for label, split in splits.items() if split.redraw and label not in projected}
-        drawn = fresh | {label for label, split in splits.items() if split.kind == "draws"}
-        ratios = (rows["n_test"] / rows["n_train"]).where(~rows["dataset"].isin(drawn), 0.0)
-        stated = claim.form == "left" and not any(isinstance(right, str) for right in claim.right or ())
-        # a number that a claim names is the margin already
-        margin = 0.0 if claim.margin is None and stated else claim.margin
-        return cls(labels <= certain_sets(experiment), float(ratios.max()) if len(rows) else 0.0, margin)
-
-    @staticmethod
-    def most(chances: Sequence["_Chance"]) -> "_Chance":
-        """The chance in an average of several."""
-        certain = all(chance.certain for chance in chances)
-        return _Chance(certain, max(chance.overlap for chance in chances), chances[0].margin)
-
-
-def _finding(where: str, what: str, difference: np.ndarray, op: str, chance: _Chance) -> Finding:
-    values = tuple(difference.tolist())
-    if chance.certain and len(values) == 1:
-        summary, margin = exact(values[0]), chance.margin
-        near = margin is None or (margin > 0 and abs(summary.mean) <= margin)
-        return Finding(where, what, summary, UNDECIDED if near else _side(summary, op), math.nan, values)
-    summary = summarize(difference, chance.overlap)
-    p = t_test(summary, 1 / summary.n + chance.overlap) if summary.n > 1 else math.nan
-    verdict = _side(summary, op)
-    if summary.sd == 0 and summary.mean == 0:
-        p = 0.0  # equal on every split
-    return Finding(where, what, summary, verdict, p, values)
-
-
-def _side(difference: Summary, op: str) -> str:
-    """Verdict of "difference op 0" from the interval; equality on every split meets ≤ and ≥."""
-    if not math.isfinite(difference.low):
-        return UNDECIDED
-    low, high = (difference.low, difference.high) if op.startswith("<") else (-difference.high, -difference.low)
-    if high < 0 or (high == 0 and op.endswith("=")):
-        return HOLDS
-    if low > 0 or (low == high == 0 and not op.endswith("=")):
-        return FAILS
-    return UNDECIDED
-
-
-def _monotone(
-    claim: Claim, rows: pd.DataFrame, experiment: Experiment, metric: str, facts: NumbersOf | None
-) -> list[list[Finding]]:
-    """Successive differences along an axis, and the whole way from first to last."""
-    assert claim.along is not None
-    op = "<=" if claim.monotone == "falling" else ">="
-    blocks = []
-    chance = _Chance.of(claim, rows, experiment)
-    by = ["arm", "dataset"] if claim.along == "size" else ["arm", "dataset", "size"]
-    for where, curve in _curves(claim, rows, experiment, claim.along, by):
-        if curve.shape[1] < 2:
-            continue
-        steps = curve.diff(axis=1).iloc[:, 1:]
-        scale = curve.abs().to_numpy()[np.isfinite(curve.to_numpy())].max(initial=0.0)
-        steps = steps.where(steps.abs() > 1e-9 * scale, steps * 0.0)
-        first, last = curve.columns[0], curve.columns[-1]
-        # splits may end at different iterations: each goes from the first value to its own last one
-        whole = curve.ffill(axis=1).iloc[:, -1] - curve.iloc[:, 0]
-        overall = _finding(where, f"{claim.along} {first:g} to {last:g}", whole.dropna().to_numpy(), op[0], chance)
-        sign = 1 if op == "<=" else -1
-        against = {
-            x: _finding(where, f"{claim.along} to {x:g}", steps[x].dropna().to_numpy(), op, chance) for x in steps
-        }
-        worst = max(against.values(), key=lambda finding: _nan_low(sign * finding.difference.mean))
-        own = (sign * steps.fillna(0.0) <= 0).all(axis=1) & (sign * whole <= 0)
-        if any(finding.verdict == FAILS for finding in against.values()):
-            verdict = FAILS
-        elif overall.verdict == HOLDS and sign * worst.difference.mean > 0:
-            verdict = UNDECIDED
-        else:
-            verdict = overall.verdict
-        marks = np.where(own, -sign, sign).astype(float)  # the share of splits counts whole curves
-        overall = replace(
-            overall, verdict=verdict, p=_step_p(overall, against.values(), verdict), values=tuple(marks)
-        )
-        blocks.append([overall] if worst.verdict != FAILS else [overall, worst])
-    return blocks
-
-
-def _step_p(overall: Finding, steps: Collection[Finding], verdict: str) -> float:
-    """Of a curve that fails by one of its steps, Bonferroni's p of that step; else that of the whole way."""
-    failed = [finding.p for finding in steps if finding.verdict == FAILS]
-    return min(1.0, len(steps) * min(failed)) if verdict == FAILS and failed else overall.p
-
-
-def _argbest(
-    claim: Claim, rows: pd.DataFrame, experiment: Experiment, metric: str, facts: NumbersOf | None
-) -> list[list[Finding]]:
-    """The best value of a parameter: the best one that agrees with the claim against the best one that does not."""
-    assert claim.argbest is not None and claim.op is not None
-    sign = 1 if better_of(metric) == "lower" else -1
-    blocks = []
-    for where, curve in _curves(claim, rows, experiment, claim.argbest, ["arm", "dataset", "size"]):
-        limit = _limit(claim, where, curve, facts)
-        scores = sign * curve.mean()
-        best = scores.idxmin()
-        agrees = pd.Series([_holds(float(x), claim.op, limit) for x in curve.columns], index=curve.columns)
-        what = f"best {claim.argbest} {best:g} (claimed {claim.op} {limit:g})"
-        if agrees.all() or not agrees.any():
-            side = NO_CLAIM if agrees.all() else FAILS  # where every value agrees nothing could have failed
-            blocks.append([Finding(where, f"{what}, as every value is", summarize(curve[best]), side, 0.0)])
-            continue
-        inside, outside = scores[agrees].idxmin(), scores[~agrees].idxmin()
-        difference = (sign * (curve[inside] - curve[outside])).dropna().to_numpy()
-        chance = _Chance.of(claim, rows, experiment)
-        blocks.append([_finding(where, f"{what}, {inside:g} − {outside:g}", difference, "<", chance)])
-    return blocks
-
-
-def _curves(
-    claim: Claim, rows: pd.DataFrame, experiment: Experiment, along: str, by: Sequence[str]
-) -> list[tuple[str, pd.DataFrame]]:
-    """For each arm and cell the values by repetition (rows) and x (columns, ascending)."""
-    if claim.arm is not None:
-        rows = rows[rows["arm"] == claim.arm]
-    placed = at_each_x(rows, experiment, along, selection=claim.selection)
-    placed = placed[placed["x"].notna()]
-    out = []
-    for keys, block in placed.groupby(list(by), sort=False):
-        where = " ".join(f"{key:g}" if isinstance(key, float) else str(key) for key in keys)
-        out.append((where, block.pivot_table(index="repetition", columns="x", values="value").sort_index(axis=1)))
-    return out
-
-
-def _limit(claim: Claim, where: str, curve: pd.DataFrame, facts: NumbersOf | None) -> float:
-    if not isinstance(claim.value, str):
-        return float(claim.value)  # type: ignore[arg-type]
-    arm = claim.arm or where.split(" ")[0]  # names may have spaces
-    dataset, size = where.removeprefix(f"{arm} ").rsplit(" ", 1)
-    known = {} if facts is None else facts(dataset, float(size))
-    if claim.value not in known:
-        raise ConfigError(f"claims: {claim.value} is not known; there are {', '.join(known) or 'numbers only'}")
-    return float(known[claim.value])
-
-
-def _holds(x: float, op: str, limit: float) -> bool:
-    return {"<": x < limit, "<=": x <= limit, ">": x > limit, ">=": x >= limit}[op]
-
-
-def _transpose(columns: Sequence[dict[str, Finding]]) -> list[list[Finding]]:
-    """From findings per pair to findings per cell."""
-    places = list(dict.fromkeys(where for column in columns for where in column))
-    return [[column[where] for column in columns if where in column] for where in places]
 
 
 def _all(verdicts: Any) -> str:
@@ -449,11 +203,11 @@ def _most(verdicts: Sequence[str]) -> str:
 
 def _by_share(claim: Claim, text: str, findings: list[Finding]) -> ClaimResult:
     """Count the splits on which the claim is true."""
-    op = {"falling": "<=", "rising": ">="}.get(claim.monotone or "", claim.op or "<")
+    op = {"falling": "<=", "levelling": "<=", "rising": ">="}.get(claim.monotone or "", claim.op or "<")
     counts = []
     for finding in findings:
         if finding.values:
-            counts.append((sum(_holds(value, op, 0.0) for value in finding.values), len(finding.values)))
+            counts.append((sum(holds(value, op, 0.0) for value in finding.values), len(finding.values)))
     good, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
     assert claim.share is not None
     if not total:
@@ -474,7 +228,3 @@ def _numbers(findings: Sequence[Finding], metric: str, limit: int = 6) -> str:
         parts.append(f"{finding.where}: {finding.what} = {d.mean:.3g}{interval}{unit}")
     rest = len(findings) - len(shown)
     return "; ".join(parts) + (f"; {rest} more" if rest else "")
-
-
-def _nan_low(value: float) -> float:
-    return -math.inf if math.isnan(value) else value

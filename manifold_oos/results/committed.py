@@ -17,7 +17,8 @@ from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.store import make_frame
 from manifold_oos.results.cells import COLUMNS, JUDGED, judge_cells
-from manifold_oos.results.claims import NO_CLAIM, NOT_JUDGED, ClaimResult, describe
+from manifold_oos.results.claims import ClaimResult, describe
+from manifold_oos.results.judges import NO_CLAIM, NOT_JUDGED
 from manifold_oos.results.sheets import read_csv
 
 #: Columns of splits.csv and of the reference tables, one row per split.

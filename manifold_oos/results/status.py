@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from manifold_oos.config.model import Output
 from manifold_oos.errors import ConfigError
-from manifold_oos.results.claims import FAILS, HOLDS, NO_DATA, UNDECIDED, ClaimResult
+from manifold_oos.results.claims import ClaimResult
 from manifold_oos.results.collect import Results
+from manifold_oos.results.judges import FAILS, HOLDS, NO_DATA, UNDECIDED
 from manifold_oos.results.published import COMPATIBLE, MATCH, NOISY
 from manifold_oos.results.tables import make_tables, name_of
 

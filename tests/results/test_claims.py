@@ -387,3 +387,88 @@ def test_a_limit_by_the_number_of_classes_is_that_of_the_data_whatever_the_arm_i
     arms = {"A ridge": {"classifier": "nn"}}
     result = judge_claim(claim, rows, make_experiment(arms=arms, selection="best"), facts=facts)
     assert result.verdict == "holds" and asked == [("digits", 5.0)]
+
+
+CURVE = {1: [8.0, 8.5, 7.9], 2: [5.0, 5.2, 4.9], 4: [4.0, 4.1, 3.9], 8: [3.8, 4.0, 3.7]}
+
+
+def test_a_curve_that_levels_off_changes_less_in_its_second_half():
+    claim = {"arm": "A", "monotone": "levelling", "along": "sigma"}
+    assert verdict(swept_rows("A", "digits", 5, CURVE, "extender.sigma"), claim, selection=["best"]) == "holds"
+    late = {1: [9.2, 9.1, 9.0], 2: [8.9, 9.0, 9.0], 4: [5.0, 5.1, 5.2], 8: [1.0, 1.1, 0.9]}
+    assert verdict(swept_rows("A", "digits", 5, late, "extender.sigma"), claim, selection=["best"]) == "fails"
+
+
+def test_two_metrics_vary_alike_where_their_ranks_go_together():
+    claim = {"arm": "A", "alike": "regularity", "along": "sigma"}
+    error = swept_rows("A", "digits", 5, CURVE, "extender.sigma")
+
+    def beside(values):
+        other = swept_rows("A", "digits", 5, values, "extender.sigma", metric="regularity")
+        return pd.concat([error, other], ignore_index=True)
+
+    open_grids = {"selection": ["best"]}
+    cubes = {x: [v**3 for v in values] for x, values in CURVE.items()}
+    assert verdict(beside(cubes), claim, **open_grids) == "holds"
+    assert verdict(beside({x: [-v for v in values] for x, values in CURVE.items()}), claim, **open_grids) == "fails"
+    mixed = {1: [1.0, 9.0, 2.0], 2: [2.0, 3.0, 9.0], 4: [3.0, 4.0, 1.0], 8: [9.0, 1.0, 4.0]}
+    result = judge_claim(Claim(source="", **claim), beside(mixed), make_experiment(**open_grids))
+    curves = [([CURVE[x][k] for x in CURVE], [mixed[x][k] for x in CURVE]) for k in range(3)]
+    assert result.verdict == "undecided"
+    expected = np.mean([stats.spearmanr(*pair).statistic for pair in curves])
+    assert result.findings[0].difference.mean == pytest.approx(expected)
+
+
+def test_the_trend_of_a_difference():
+    rows = fake_rows(
+        {
+            ("A", "digits", 5): [10.0, 11.0, 10.5],
+            ("A", "digits", 10): [8.0, 9.1, 8.4],
+            ("B", "digits", 5): [20.0, 21.2, 20.5],
+            ("B", "digits", 10): [10.0, 11.0, 10.5],
+        }
+    )
+    claim = {"arm": "A", "minus": "B", "along": "size"}
+    assert verdict(rows, claim | {"monotone": "rising"}) == "holds"
+    assert verdict(rows, claim | {"monotone": "falling"}) == "fails"
+
+
+def test_a_trend_between_two_ends_by_a_share():
+    values = {("A", "digits", size): [t, t * 1.01, t * 0.99] for size, t in ((5, 60.0), (10, 100.0))}
+    rows = fake_rows(values, metric="milliseconds_per_sample", n_test=0)
+    claim = {
+        "metric": "milliseconds_per_sample",
+        "arm": "A",
+        "monotone": "rising",
+        "along": "size",
+        "ends": [5, 10],
+    }
+    assert verdict(rows, claim | {"by": 0.3}) == "holds"
+    assert verdict(rows, claim | {"by": 0.5}) == "fails"
+
+
+def test_a_trend_from_set_to_set():
+    values = {("A", f"D={d}", 5): [t, t + 0.1, t - 0.1] for d, t in ((80, 1.0), (100, 2.0), (200, 3.0))}
+    rows = fake_rows(values, n_test=0)
+    experiment = make_experiment(datasets=[{"name": "digits", "label": f"D={d}"} for d in (80, 100, 200)])
+
+    def facts(label, size):
+        return {"n_features": float(label.removeprefix("D="))}
+
+    claim = Claim(source="", arm="A", monotone="rising", along="n_features")
+    result = judge_claim(claim, rows, experiment, facts=facts)
+    assert result.verdict == "holds" and "n_features 80 to 200" in result.numbers
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"left": "A", "op": "<", "right": "B", "minus": "C"},
+        {"best": "A", "by": 0.5},
+        {"monotone": "levelling", "along": "size", "by": 0.5},
+        {"alike": "regularity"},
+    ],
+)
+def test_keys_that_would_do_nothing_are_refused(claim):
+    with pytest.raises(ValueError, match=r"belong|needs along"):
+        Claim(source="", **claim)

@@ -30,7 +30,7 @@ from manifold_oos.reporting.write import (
     write_tables,
 )
 from manifold_oos.resources import shipped_configs
-from manifold_oos.results.claims import FAILS, HOLDS, NO_CLAIM, NOT_JUDGED, UNDECIDED, ClaimResult, correct
+from manifold_oos.results.claims import ClaimResult, correct
 from manifold_oos.results.collect import EARLIER, Results
 from manifold_oos.results.explanations import (
     EXPLAINED,
@@ -42,6 +42,7 @@ from manifold_oos.results.explanations import (
     printed_columns,
     states,
 )
+from manifold_oos.results.judges import FAILS, HOLDS, NO_CLAIM, NOT_JUDGED, UNDECIDED
 from manifold_oos.results.published import COMPATIBLE, LEGEND, MATCH, NOISY, SIGNS, tolerance
 from manifold_oos.results.tables import make_tables
 
