@@ -10,6 +10,7 @@ from manifold_oos.config.model import Arm, Experiment
 from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.store import make_frame
 from manifold_oos.reporting.pages import reproduction
+from manifold_oos.reporting.pages.confirmation import cells_of_columns, confirmation, picked, write_seed
 from manifold_oos.reporting.pages.reproduction import (
     GROUPS,
     PAPERS,
@@ -132,3 +133,25 @@ def test_every_paper_is_run_with_every_repetition():
     assert "sparse_coding/pie" in whole and "coil20_sosi" in whole and "grid/all" not in whole
     part = reduce_experiment(whole["nsse/orl"], repetitions=2)
     assert all(block.splits == 20 for block in part.published)  # the paper's own stay where ours are fewer
+
+
+def test_the_seed_that_chose_stands_beside_the_fresh_one(results, tmp_path):
+    one = Reproduced(results, of=5)
+    cells = cells_of_columns({"mine": one.columns}, earlier=["mine"])
+    assert list(cells["arm"]) == ["A", "B", "D"] and list(cells["verdict"]) == ["worse", "worse", "match"]
+    assert confirmation(cells, tmp_path, [7]) == []  # nothing is kept of the choosing seed
+    chosen = cells.assign(verdict="match", mean=cells["published"])
+    write_seed(chosen, tmp_path, 0)
+    text = "\n".join(confirmation(cells, tmp_path, [0, 7]))
+    assert "seed 7, which was used for nothing before. 3 cells of seed 0 are of an earlier form" in text
+    assert "Of the 3 numbers that matched on seed 0 1 match on the fresh one" in text
+    assert "| 0, which chose | 3 | 3 | 0 | 0 | 0 | 0 | 3 |" in text
+    assert "| 7, fresh | 3 | 1 | 0 | 0 | 0 | 2 | 1 |" in text
+
+
+def test_what_was_picked_by_test_errors_is_listed():
+    lines = picked(configs())
+    assert any("NSSE: the weights" in line and "nsse/orl" in line for line in lines)
+    assert any("picked by closeness" in line and "sparse_coding/yale, " in line for line in lines)
+    assert any("reading “raw pixels, fixed weights”" in line and "(nsse/coil20)" in line for line in lines)
+    assert all("picked" in line.lower() for line in lines if line.strip())

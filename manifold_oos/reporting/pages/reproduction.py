@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pandas as pd
 from PIL import Image
 
 from manifold_oos.atomic import atomic, write_text
@@ -20,6 +21,7 @@ from manifold_oos.config.model import Arm, Experiment
 from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.store import Store, make_frame
 from manifold_oos.reporting.pages.common import DOCS, between, parser_of, run_and_collect, start, stored
+from manifold_oos.reporting.pages.confirmation import cells_of_columns, confirmation, picked, write_seed
 from manifold_oos.reporting.records import write_records
 from manifold_oos.reporting.render import markdown, markdown_table, md
 from manifold_oos.reporting.write import (
@@ -113,10 +115,12 @@ class Reproduced:
         return Counter(cell.verdict for column in self.columns for cell in column.cells)
 
 
-def configs() -> Iterator[Experiment]:
-    """The experiments of the papers."""
+def configs(seed: int | None = None) -> Iterator[Experiment]:
+    """The experiments of the papers, with another seed where one is given."""
     for name in shipped_configs():
         experiment = load_config(f"configs/{name}")
+        if seed is not None:
+            experiment = load_config(f"configs/{name}", [f"split.seed={seed}"])
         if experiment.paper in PAPERS:
             yield experiment
 
@@ -172,7 +176,7 @@ def group_of(arm: Arm, paper: str) -> str:
     return GROUPS[1] if alone else GROUPS[2]
 
 
-def front_page(found: Sequence[Reproduced]) -> str:
+def front_page(found: Sequence[Reproduced], out: Path) -> str:
     """The counts, a table for each paper, and what is missing."""
     lines = [
         "# Reproduction",
@@ -182,6 +186,8 @@ def front_page(found: Sequence[Reproduced]) -> str:
         " defined: [comparing numbers](comparing_numbers.md). Which extender to take follows from"
         " [the grid](which_extender.md).",
         "",
+        *confirmation(all_cells(found), out, {one.experiment.split.seed for one in found if one.columns}),
+        *picked(one.experiment for one in found),
         *count_lines(found),
         *earlier_line(found),
         "",
@@ -192,6 +198,12 @@ def front_page(found: Sequence[Reproduced]) -> str:
         lines += [f"## {title}", "", markdown_table(head, [_row(one) for one in mine]), ""]
     lacking = [f"- {md(one.experiment.title)}: {'; '.join(lacks)}" for one in found if (lacks := what_lacks(one))]
     return "\n".join([*lines, "## What is missing", "", *lacking]).rstrip() + "\n"
+
+
+def all_cells(found: Sequence[Reproduced]) -> pd.DataFrame:
+    """The printed numbers of all experiments with ours."""
+    columns = {one.experiment.name: one.columns for one in found}
+    return cells_of_columns(columns, [one.experiment.name for one in found if one.results.earlier])
 
 
 def earlier_line(found: Sequence[Reproduced]) -> list[str]:
@@ -301,7 +313,7 @@ def experiment_page(one: Reproduced, out: Path) -> str:
 
 def write_pages(found: Sequence[Reproduced], out: Path, site: Path) -> list[Path]:
     """Write the front page, a page per experiment, and their places in the site's navigation."""
-    paths = [write_text(DOCS / "reproduction.md", front_page(found))]
+    paths = [write_text(DOCS / "reproduction.md", front_page(found, out))]
     paths += [write_text(DOCS / one.address, experiment_page(one, out)) for one in found]
     for stray in set((DOCS / "reproduction").glob("*.md")) - set(paths):
         stray.unlink()
@@ -316,14 +328,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", nargs="+", help="names of experiments, such as nsse/orl, or of papers")
     parser.add_argument("--repetitions", type=int, help="run at most so many now; more can follow")
     parser.add_argument("--page-only", action="store_true", help="write the pages from what is there, run nothing")
+    parser.add_argument("--seed", type=int, help="run with this seed, and keep its cells in seed_N.csv; no pages")
     parser.add_argument("--force", action="store_true", help="replace tables that rest on more numbers")
     options = parser.parse_args(arguments)
-    experiments = list(configs())
+    experiments = list(configs(options.seed))
     for experiment in experiments:
         chosen = not options.only or experiment.name in options.only or experiment.paper in options.only
         if chosen and not options.page_only:
             part = reduce_experiment(experiment, repetitions=options.repetitions)
-            run(part, options.out, options.workers, options.force)
+            if options.seed is None:
+                run(part, options.out, options.workers, options.force)
+            else:
+                run_and_collect(part, options.out, options.workers, skip_missing=True)
+    if options.seed is not None:
+        print(write_seed(all_cells(gather(experiments, options.out)), options.out, options.seed))
+        return 0
     for path in write_pages(gather(experiments, options.out), options.out, Path("mkdocs.yml")):
         print(path)
     return 0
