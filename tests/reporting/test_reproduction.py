@@ -152,6 +152,6 @@ def test_the_seed_that_chose_stands_beside_the_fresh_one(results, tmp_path):
 def test_what_was_picked_by_test_errors_is_listed():
     lines = picked(configs())
     assert any("NSSE: the weights" in line and "nsse/orl" in line for line in lines)
-    assert any("picked by closeness" in line and "sparse_coding/yale, " in line for line in lines)
+    assert any("picked by closeness" in line and "sparse_coding/yale" in line for line in lines)
     assert any("reading “raw pixels, fixed weights”" in line and "(nsse/coil20)" in line for line in lines)
     assert all("picked" in line.lower() for line in lines if line.strip())
