@@ -20,7 +20,7 @@ from manifold_oos.metrics import unit_of
 from manifold_oos.reporting.write import split_rows
 from manifold_oos.resources import shipped
 from manifold_oos.results.collect import Results, collect, locate
-from manifold_oos.results.sheets import csv_text, read_csv
+from manifold_oos.results.sheets import csv_text, read_csv, unpacked
 
 #: A split may differ by so many test samples or points, whichever is more; the mean of a cell by so many points.
 SAMPLES, POINTS, MEAN_POINTS = 2, 0.3, 0.2
@@ -73,7 +73,7 @@ def read_reference(path: Path) -> pd.DataFrame:
     """Read a table of splits."""
     if not path.is_file():
         raise ConfigError(f"{path}: no such reference; moos check CONFIG --update REASON writes one")
-    frame = read_csv(path, "splits", (*KEY, "value", "n_test"))
+    frame = unpacked(read_csv(path, "splits", (*KEY, "value", "n_test")))
     if frame.empty:
         raise ConfigError(f"{path}: the reference is empty")
     return frame

@@ -18,7 +18,7 @@ from manifold_oos.results.collect import Results, count_values
 from manifold_oos.results.committed import DIGEST, SPLIT_COLUMNS, config_digest
 from manifold_oos.results.explanations import PrintedColumn, printed_columns
 from manifold_oos.results.published import SIGNS
-from manifold_oos.results.sheets import csv_text, read_csv
+from manifold_oos.results.sheets import csv_text, packed, read_csv
 from manifold_oos.results.tables import make_tables
 from manifold_oos.results.verdict import verdict_markdown
 
@@ -40,7 +40,7 @@ def table_texts(results: Results) -> dict[str, str]:
     if results.committed is None:
         texts[DIGEST] = config_digest(experiment) + "\n"
     if len(results.rows):
-        texts["splits.csv"] = csv_text(split_rows(results))
+        texts["splits.csv"] = csv_text(packed(split_rows(results)))
         texts["timing.csv"] = csv_text(results.cells[times].drop(columns=JUDGED))
         if results.claims:
             texts["claims.csv"] = csv_text(claims_frame(results.claims))

@@ -19,9 +19,9 @@ from manifold_oos.engine.store import make_frame
 from manifold_oos.results.cells import COLUMNS, JUDGED, judge_cells
 from manifold_oos.results.claims import ClaimResult, describe
 from manifold_oos.results.judges import NO_CLAIM, NOT_JUDGED
-from manifold_oos.results.sheets import read_csv
+from manifold_oos.results.sheets import read_csv, unpacked
 
-#: Columns of splits.csv and of the reference tables, one row per split.
+#: Columns of splits.csv and of the reference tables; repetitions and values of a row are lists.
 SPLIT_COLUMNS = [
     "metric", "dataset", "size", "arm", "selection", "repetition", "n_components", "n_train", "n_test", "value",
     "chosen", "tuned",
@@ -50,7 +50,8 @@ def rows_of(folder: Path) -> pd.DataFrame | None:
     path = folder / "splits.csv"
     if not path.is_file():
         return None
-    frame = read_csv(path, "splits", ("metric", "dataset", "size", "arm", "selection", "repetition", "value"))
+    needs = ("metric", "dataset", "size", "arm", "selection", "repetition", "value")
+    frame = unpacked(read_csv(path, "splits", needs))
     plain: dict[str, Any] = {"chosen": "{}", "tuned": True, "n_train": 1, "n_test": 0, "n_components": pd.NA}
     kept: list[dict[str, Any]] = [
         {**plain, **{str(key): value for key, value in row.items()}, "candidate": "{}", "fitted": "{}"}

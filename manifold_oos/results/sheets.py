@@ -8,6 +8,8 @@ import pandas as pd
 
 from manifold_oos.errors import ConfigError
 
+#: Columns of single splits that :func:`packed` makes lists of.
+LISTS = ("repetition", "value")
 #: What a spreadsheet takes for a formula.
 FORMULA = re.compile(r"^'*[=+\-@]")
 #: Columns of a CSV that are words, even where one looks like a number.
@@ -47,3 +49,27 @@ def read_csv(path: Path, what: str, needs: tuple[str, ...]) -> pd.DataFrame:
         for name in words
     }
     return frame.assign(**unguarded)
+
+
+def packed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of single splits, one for all that differ in repetition and value alone: these become lists of words.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"arm": ["NN", "NN", "SVM"], "repetition": [0, 1, 0], "value": [2.5, 3.0, 1.0]})
+    >>> packed(rows).to_dict("list")
+    {'arm': ['NN', 'SVM'], 'repetition': ['0 1', '0'], 'value': ['2.5 3', '1']}
+    >>> unpacked(packed(rows)).to_dict("list") == rows.to_dict("list")
+    True
+    """
+    same = [name for name in rows.columns if name not in LISTS]
+    texts = rows.assign(repetition=rows["repetition"].map(str), value=rows["value"].map(lambda x: f"{x:.10g}"))
+    groups = texts.groupby(same, sort=False, dropna=False, as_index=False)
+    return groups.agg(dict.fromkeys(LISTS, " ".join))[list(rows.columns)]
+
+
+def unpacked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Back to a row for each split."""
+    lists = frame.assign(**{name: frame[name].astype(str).str.lstrip("'").str.split() for name in LISTS})
+    rows = lists.explode(list(LISTS), ignore_index=True)
+    return rows.astype({"repetition": int, "value": float})

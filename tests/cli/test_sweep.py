@@ -11,6 +11,7 @@ from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Experiment
 from manifold_oos.config.sweep import make_sweep, parse_values, targets
 from manifold_oos.errors import ConfigError
+from manifold_oos.results.sheets import unpacked
 
 CONFIG = """\
 dataset: {name: digits, classes: 4, per_class: 12}
@@ -47,7 +48,7 @@ def test_sweep_writes_a_table_and_a_curve_with_a_second_axis(here, capsys):
     assert "regularity" in out and "RBF" in out and "LVM" not in out
     folder = here / "results" / "tiny" / "sweep_sigma"
     assert (folder / "sweep_of_sigma.png").exists() and (folder / "sweep_of_sigma.pdf").exists()
-    cells = pd.read_csv(folder / "splits.csv")
+    cells = unpacked(pd.read_csv(folder / "splits.csv"))
     assert set(cells["metric"]) == {"misclassification_rate", "regularity"}
 
 

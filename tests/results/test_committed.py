@@ -7,6 +7,7 @@ from manifold_oos.engine.store import Store
 from manifold_oos.reporting.write import write_tables
 from manifold_oos.results.collect import Located, Results
 from manifold_oos.results.committed import DIGEST, config_digest
+from manifold_oos.results.sheets import csv_text, packed, read_csv, unpacked
 
 
 def test_tables_of_an_earlier_config_say_so(rows, tmp_path):
@@ -42,3 +43,20 @@ def test_committed_tables_are_shown_beside_a_store_that_has_other_experiments(ro
         assert not store.facts()
     told = Located(experiment, tmp_path, tmp_path / "one").collect(data_dir=tmp_path)
     assert told.committed is not None and len(told.rows) == len(rows)
+
+
+def test_splits_come_back_from_their_lists(tmp_path):
+    rows = pd.DataFrame(
+        {
+            "arm": ["=A", "=A", "=A", "B"],
+            "chosen": ["{}", "{}", '{"d": 2}', "{}"],
+            "repetition": [0, 2, 1, 0],
+            "value": [-3.25, 1e-12, 0.1 + 0.2, float("nan")],
+        }
+    )
+    path = tmp_path / "splits.csv"
+    path.write_text(csv_text(packed(rows)), encoding="utf-8")
+    assert len(path.read_text().splitlines()) == 4  # a line for each arm and choice
+    again = unpacked(read_csv(path, "splits", ("arm", "repetition", "value")))
+    expected = rows.sort_values(["arm", "chosen"], key=lambda c: c.map({"=A": 0, "B": 1, "{}": 0, '{"d": 2}': 1}))
+    pd.testing.assert_frame_equal(again, expected.reset_index(drop=True))
