@@ -1,5 +1,6 @@
 """Committed tables tell when another form of their config gave them."""
 
+import pandas as pd
 from reporting_fakes import make_experiment
 
 from manifold_oos.config.subset import reduce_experiment
