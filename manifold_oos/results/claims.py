@@ -113,7 +113,7 @@ def judge_claim(
     findings = [finding for block in blocks for finding in block]
     if not findings:
         return ClaimResult(claim, NO_DATA, text, "no rows for it")
-    numbers = _numbers(findings, metric)
+    numbers = _numbers(findings, claim.form, metric)
     blocks = [block for block in blocks if any(finding.verdict != NO_CLAIM for finding in block)]
     if claim.by_construction or not blocks:
         why = claim.by_construction or "nothing was measured that could speak against it"
@@ -216,7 +216,7 @@ def _by_share(claim: Claim, text: str, findings: list[Finding]) -> ClaimResult:
     return ClaimResult(claim, verdict, text, f"true on {good} of {total} splits", findings)
 
 
-def _numbers(findings: Sequence[Finding], metric: str, limit: int = 6) -> str:
+def _numbers(findings: Sequence[Finding], form: str, metric: str, limit: int = 6) -> str:
     """The findings in one line, the ones that speak against the claim first."""
     order = [FAILS, UNDECIDED, HOLDS, NO_CLAIM]
     shown = sorted(findings, key=lambda finding: order.index(finding.verdict))[:limit]
@@ -225,6 +225,8 @@ def _numbers(findings: Sequence[Finding], metric: str, limit: int = 6) -> str:
     for finding in shown:
         d = finding.difference
         interval = f" [{d.low:.3g}, {d.high:.3g}]" if math.isfinite(d.low) else " (one split)"
-        parts.append(f"{finding.where}: {finding.what} = {d.mean:.3g}{interval}{unit}")
+        same = sum(value * d.mean > 0 for value in finding.values)
+        alike = f", so signed on {same} of {d.n} splits" if d.n > 1 and form in ("left", "best") else ""
+        parts.append(f"{finding.where}: {finding.what} = {d.mean:.3g}{interval}{unit}{alike}")
     rest = len(findings) - len(shown)
     return "; ".join(parts) + (f"; {rest} more" if rest else "")

@@ -36,6 +36,12 @@ def test_the_difference_is_paired(experiment):
     assert verdict(rows, {"left": "A", "op": "<", "right": "B"}) == "holds"
 
 
+def test_the_numbers_count_the_splits_that_agree():
+    rows = fake_rows({("A", "digits", 5): [1.0, 2.0, 9.0], ("B", "digits", 5): [8.0, 9.0, 8.5]})
+    result = judge_claim(Claim(source="", left=["A"], op="<", right=["B"]), rows, make_experiment())
+    assert result.verdict == "undecided" and result.numbers.endswith("points, so signed on 2 of 3 splits")
+
+
 def test_right_may_be_a_number(rows):
     assert verdict(rows, {"left": "A", "op": "<", "right": 8.0}) == "holds"
     assert verdict(rows, {"left": "A", "op": ">=", "right": 8.0}) == "fails"
@@ -217,7 +223,7 @@ def test_numbers_and_words_come_with_the_verdict(rows):
     (result,) = judge_claims(rows, make_experiment(claims=claims))
     assert result.claim.source == "§5.3"
     assert result.text == "misclassification rate: A < B (at 5)"
-    assert result.numbers == "digits 5: A − B = -6 [-6, -6] points"
+    assert result.numbers == "digits 5: A − B = -6 [-6, -6] points, so signed on 4 of 4 splits"
 
 
 @pytest.mark.parametrize(
