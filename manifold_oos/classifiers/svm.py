@@ -1,6 +1,7 @@
 """Support vector machine: a point gets the label of the side of the widest margins that it is on."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,8 @@ from sklearn.svm import SVC
 from manifold_oos.arrays import Array
 from manifold_oos.classifiers.base import Classifier
 from manifold_oos.constraints import Interval, StrOptions
-from manifold_oos.numerics.kernels import Scale, resolve_sigma
+from manifold_oos.numerics.chunks import map_rows
+from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
 
 
 class SVM(Classifier):
@@ -89,5 +91,22 @@ class SVM(Classifier):
         return self
 
     def _predict(self, X: Array) -> NDArray[np.intp]:
-        codes: NDArray[np.intp] = self._machine.predict((X - self.offset_) / self.scale_)
+        codes: NDArray[np.intp] = map_rows(self._votes, X, self._machine.n_support_.sum()).argmax(axis=1)
         return codes
+
+    def _votes(self, X: Array) -> Array:
+        """How many other classes each class wins against: libsvm's decision, by matrix products."""
+        machine, Z = self._machine, (X - self.offset_) / self.scale_
+        S = machine.support_vectors_
+        K = Z @ S.T if self.kernel == "linear" else gaussian_kernel(squared_distances(Z, S), machine.gamma**-0.5)
+        ends = np.cumsum(machine.n_support_)
+        blocks = [slice(end - n, end) for n, end in zip(machine.n_support_, ends, strict=True)]
+        # Row j of a class's coefficients is its machine against class j, classes after its own one row earlier.
+        sides = [K[:, block] @ machine.dual_coef_[:, block].T for block in blocks]
+        sign = -1 if len(blocks) == 2 else 1  # scikit-learn turns the one machine of two classes around
+        votes = np.zeros((len(X), len(blocks)))
+        for number, (i, j) in enumerate(combinations(range(len(blocks)), 2)):
+            wins = sign * (sides[i][:, j - 1] + sides[j][:, i] + machine.intercept_[number]) > 0
+            votes[:, i] += wins
+            votes[:, j] += ~wins
+        return votes

@@ -1,6 +1,6 @@
 """Runs one arm on one split with every parameter decided, and measures what came out."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -139,6 +139,7 @@ class ArmRun:
             points.X,
             points.X_new,
             alone,
+            self._once(placed),
         )
         fits = dict(placed.fits) if placed else {}
         caught = [text for fit in fits.values() for text in fit.warnings]
@@ -163,6 +164,11 @@ class ArmRun:
                         rows.append({"metric": name, "step": int(number), "value": value})
         return rows
 
+    def _once(self, placed: Placed | None) -> Callable[[str, Callable[[], Any]], Any]:
+        """Keeps what metrics compute from coordinates for every arm that has the same ones."""
+        where = None if placed is None else (placed.key, placed.d)
+        return lambda name, make: self.bench.once((name, where), make)
+
     def _own_labels(self, placed: Placed | None) -> NDArray | None:
         """Labels that the extender itself gave, where the arm has no classifier."""
         steps = placed.steps if placed else []
@@ -177,7 +183,8 @@ class ArmRun:
         for step in placed.steps:
             labels = step.labels
             if step.coordinates is not None and "classifier" in methods and self.bench.points.y is not None:
-                here = Placed((*placed.key, "step", step.number), placed.known, step.coordinates, placed.d)
+                key = (*placed.key, "step", step.number)
+                here = Placed(key, placed.known_key, placed.known, step.coordinates, placed.d)
                 labels = self.bench.label(methods["classifier"], here).labels
             values = {key: float(value) for key, value in step.values.items()}
             outcomes.append(

@@ -63,9 +63,13 @@ class Fit:
 
 @dataclass(frozen=True)
 class Placed:
-    """Coordinates of the known and new points in d dimensions, cut from what was fitted once for all of them."""
+    """Coordinates of the known and new points in d dimensions, cut from what was fitted once for all of them.
+
+    Placements of one ``known_key`` have the same known points, those of one ``key`` the same new ones too.
+    """
 
     key: tuple[Any, ...]
+    known_key: tuple[Any, ...]
     wide_known: Array
     wide_new: Array
     d: int
@@ -101,7 +105,6 @@ class Labelled:
     fit_seconds: float
     seconds: float
     warnings: list[str]
-    estimator: Any = None
 
 
 class Workbench:
@@ -140,7 +143,8 @@ class Workbench:
         """Coordinates in d dimensions."""
         if together:
             known, new = self.batch(embedding)
-            return Placed(("batch", method_key("embedding", embedding)), known, new, d or known.shape[1])
+            key: tuple[Any, ...] = ("batch", method_key("embedding", embedding))
+            return Placed(key, key, known, new, d or known.shape[1])
         fit = self.embed(embedding)
         width = fit.estimator.embedding_.shape[1]
         d = width if d is None else d
@@ -152,11 +156,11 @@ class Workbench:
         return replace(self.once(key, lambda: self._place(key, fit, extender)), d=d)
 
     def _place(self, key: tuple[Any, ...], fit: Fit, extender: Method | None) -> Placed:
-        points, d = self.points, key[-1]
+        points, d, known_key = self.points, key[-1], ("embed", key[1])
         Y = fit.estimator.embedding_[:, :d]
         if extender is None:
             new, seconds, caught = timed(lambda: fit.estimator.transform(points.X_new))
-            return Placed(key, Y, new, d, {"embedding": fit}, seconds, caught)
+            return Placed(key, known_key, Y, new, d, {"embedding": fit}, seconds, caught)
         estimator = build("extender", extender, points.seed)
         arguments: dict[str, Any] = {"embedding": truncated(fit.estimator, d)}
         if getattr(estimator, "transductive", False):
@@ -166,8 +170,9 @@ class Workbench:
         if "X_new" in arguments:  # the new points were placed in fit: their time is per new point
             fit_seconds, seconds = 0.0, fit_seconds + seconds
         fits = {"embedding": fit, "extender": Fit(estimator, fit_seconds, caught)}
-        Y = getattr(estimator, "training_embedding_", Y)  # a scheme that embeds anew moves the known points too
-        return Placed(key, Y, new, d, fits, seconds, more)
+        if hasattr(estimator, "training_embedding_"):  # a scheme that embeds anew moves the known points too
+            Y, known_key = estimator.training_embedding_, key
+        return Placed(key, known_key, Y, new, d, fits, seconds, more)
 
     def alone(self, placed: Placed) -> Array | None:
         """Coordinates of some new points, each placed without the others.
@@ -206,10 +211,25 @@ class Workbench:
                 known, new = placed.wide_known, placed.wide_new
                 index = self.once(key, lambda: nearest_by_dimension(known, new, wanted))[placed.d]
             return Labelled(points.y[index], 0.0, time.perf_counter() - start, [])
-        y, known, new, key = points.y, points.X, points.X_new, ("label", method_key("classifier", classifier))
+        known, new, at, where = points.X, points.X_new, (), ()
         if placed is not None:
-            known, new, key = placed.known, placed.new, (*key, placed.key, placed.d)
-        return self.once(key, lambda: classified(build("classifier", classifier, points.seed), known, y, new))
+            known, new, at, where = placed.known, placed.new, (placed.known_key, placed.d), (placed.key, placed.d)
+        by = method_key("classifier", classifier)
+        return self.once(("label", by, *where), lambda: self._label(classifier, known, new, ("fit", by, *at)))
+
+    def _label(self, classifier: Method, known: Array, new: Array, key: tuple[Any, ...]) -> Labelled:
+        y, estimator = self.points.y, build("classifier", classifier, self.points.seed)
+        if getattr(estimator, "transductive", False):
+            _, seconds, caught = timed(lambda: estimator.fit(known, y, X_new=new))
+            return Labelled(estimator.transduction_, 0.0, seconds, caught)
+
+        def make() -> Fit:
+            _, seconds, caught = timed(lambda: estimator.fit(known, y))
+            return Fit(estimator, seconds, caught)
+
+        fit = self.once(key, make)
+        labels, seconds, caught = timed(lambda: fit.estimator.predict(new))
+        return Labelled(labels, fit.seconds, seconds, fit.warnings + caught)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """Make a thing once; a failure is remembered as well."""
@@ -268,16 +288,6 @@ def fitted(estimator: Any, X: Array, y: NDArray | None, index: NDArray[np.intege
     told = {"index": index} if getattr(estimator, "needs_index", False) else {}
     _, seconds, caught = timed(lambda: estimator.fit(X, y, **told))
     return Fit(estimator, seconds, caught)
-
-
-def classified(estimator: Any, known: Array, y: NDArray, new: Array) -> Labelled:
-    """Fit a classifier and label the new points."""
-    if getattr(estimator, "transductive", False):
-        _, seconds, caught = timed(lambda: estimator.fit(known, y, X_new=new))
-        return Labelled(estimator.transduction_, 0.0, seconds, caught, estimator)
-    _, fit_seconds, caught = timed(lambda: estimator.fit(known, y))
-    labels, seconds, more = timed(lambda: estimator.predict(new))
-    return Labelled(labels, fit_seconds, seconds, caught + more, estimator)
 
 
 def truncated(embedding: Any, d: int) -> Any:

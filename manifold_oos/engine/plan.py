@@ -178,6 +178,8 @@ def _protocols(experiment: Experiment, arm: Arm, data: Data) -> list[Protocol | 
 
 
 def _group(arm: Arm) -> str:
+    """The same for arms that can share a fit: of a nested embedding all dimensions are one."""
     if arm.embedding is None:
         return json.dumps(["ambient", arm.model_dump(exclude={"datasets", "note"})], sort_keys=True, default=str)
-    return json.dumps([arm.batch, arm.embedding.model_dump()], sort_keys=True, default=str)
+    rest = {key: value for key, value in arm.embedding.parameters.items() if key != "n_components"}
+    return json.dumps([arm.batch, arm.embedding.name, rest], sort_keys=True, default=str)

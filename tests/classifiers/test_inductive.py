@@ -54,6 +54,21 @@ def test_svm_sigma_is_the_width_of_the_projects_kernel():
     np.testing.assert_array_equal(fitted.predict(X), theirs.predict(X))
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("classes", [2, 3, 9])
+def test_svm_labels_as_libsvm_does(kernel, classes, monkeypatch):
+    random = np.random.default_rng(classes)
+    y = np.sort(random.integers(0, classes, 150))
+    X = random.normal(size=(150, 5)) + 1.5 * random.normal(size=(classes, 5))[y]
+    X_new = 2 * random.normal(size=(400, 5))
+    machine = SVM(kernel=kernel, C=10.0).fit(X, y)
+    expected = machine._machine.predict((X_new - machine.offset_) / machine.scale_)
+    assert len(set(expected)) == classes
+    np.testing.assert_array_equal(machine.predict(X_new), expected)
+    monkeypatch.setattr("manifold_oos.numerics.chunks.BLOCK_FLOATS", 1000)
+    np.testing.assert_array_equal(machine.predict(X_new), expected)
+
+
 @pytest.mark.parametrize("method", [SVM(), ManifoldRegularization()])
 def test_one_class_is_an_error(method):
     with pytest.raises(ValueError, match="one class"):

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from manifold_oos import metrics
+from manifold_oos.classifiers.svm import SVM
 from manifold_oos.config.model import Method, Split
 from manifold_oos.engine.fits import Workbench, build, nearest_by_dimension
 from manifold_oos.engine.splits import DataRef, SplitRef
@@ -13,7 +15,7 @@ def test_an_embedding_is_fitted_once_for_all_its_extenders(bench, small):
     splits = 2 * 3
     assert bench.count("embedding") == splits
     assert bench.count("extender") == 2 * splits
-    assert bench.count("classifier") == 3 * splits
+    assert bench.count("classifier") == 2 * splits  # one on the coordinates, one on the points themselves
 
 
 def test_all_dimensions_come_from_one_fit_where_nested(bench, small):
@@ -110,6 +112,51 @@ def test_the_shared_1nn_is_the_classifier_nn(bench):
     shared = bench_.label(Method(name="nn", parameters={}), placed, [1, 3])
     estimator = build("classifier", Method(name="nn", parameters={}), 0).fit(placed.known, points.y)
     assert shared.labels.tolist() == estimator.predict(placed.new).tolist()
+
+
+def test_a_classifier_is_fitted_once_for_all_extenders_of_its_known_points(bench, monkeypatch):
+    fits = []
+    real = SVM.fit
+    monkeypatch.setattr(SVM, "fit", lambda self, X, y: fits.append(X.shape) or real(self, X, y))
+    ref = DataRef("blobs", "fake_methods:Blobs", {})
+    points = SplitRef(ref, Split(train_per_class=3), 3, 0).points(ref.load())
+    svm, shared = Method(name="svm", parameters={"kernel": "rbf"}), Workbench(points)
+    embedding = Method(name="fake_methods:Slice", parameters={"n_components": 4})
+    moving = Method(name="fake_methods:Anew", parameters={"amount": 0.0})
+    extenders = [None_shift(), Method(name="fake_methods:Shift", parameters={"amount": 2.0}), moving]
+    for d in (2, 4):
+        for extender in extenders:
+            placed = shared.place(embedding, extender, d)
+            alone = build("classifier", svm, points.seed)
+            real(alone, placed.known, points.y)
+            assert shared.label(svm, placed).labels.tolist() == alone.predict(placed.new).tolist()
+    assert len(fits) == 2 * 2  # by dimension; once for the embedding's own points, once for those that moved
+
+
+def test_alignment_is_measured_once_for_all_classifiers(bench, small, monkeypatch):
+    calls = []
+    real = metrics.alignment
+    monkeypatch.setattr(metrics, "alignment", lambda Y, batch: calls.append(1) or real(Y, batch))
+    small["arms"]["A svm"] = small["arms"]["A"] | {"classifier": "svm"}
+    small["metrics"] = ["alignment_error", "alignment_statistic"]
+    rows = bench.rows(bench.run(small))
+    assert len(calls) == 2 * 6
+    values = {arm: rows[rows["arm"] == arm]["value"].tolist() for arm in ("A", "A svm")}
+    assert len(values["A"]) == 2 * 6 and values["A"] == values["A svm"]
+
+
+def test_dimensions_of_a_nested_embedding_are_one_trial(bench, small):
+    small["arms"] = {
+        name: {
+            "embedding": {"name": "fake_methods:Slice", "n_components": n},
+            "extender": "fake_methods:Shift",
+            "classifier": "fake_methods:NN",
+        }
+        for name, n in [("grid", {"grid": [1, 2, 4]}), ("top", 4)]
+    }
+    small["selection"] = "best"
+    assert bench.run(small).trials == 6
+    assert bench.count("embedding") == bench.count("extender") == 6
 
 
 def None_shift():

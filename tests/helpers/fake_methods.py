@@ -122,6 +122,16 @@ class Knowing(Shift):
         ]
 
 
+class Anew(Shift):
+    """Shift that moves the known points too."""
+
+    name = "anew"
+
+    def _fit(self, X, Y, y, X_new, embedding):
+        super()._fit(X, Y, y, X_new, embedding)
+        self.training_embedding_ = Y[:, ::-1].copy()
+
+
 class Picky(Shift):
     """Shift that supports Slice alone."""
 
