@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs check coverage package chaos reproduce grid clean
+.PHONY: demo test lint docs check coverage package chaos mutants reproduce grid clean
 
 demo: $(VENV)/.installed
 	$(BIN)/moos run configs/quickstart.yaml
@@ -34,9 +34,13 @@ package: $(VENV)/.dev
 	build/package/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/package && bin/moos run configs/quickstart.yaml --set split.repetitions=1 --out results
 
-# A hundred random kills of driver, workers and group, each resumed and compared; about an hour.
+# A hundred random kills of driver, workers and group, resumed and compared; some ten minutes.
 chaos: $(VENV)/.dev
 	MOOS_CHAOS=100 $(BIN)/python -m pytest tests/chaos
+
+# Changes in numerics and metrics that no test notices; some half an hour.
+mutants: $(VENV)/.dev
+	$(BIN)/python tests/mutation/mutants.py
 
 # The papers' tables and figures that the data allow, every repetition; then docs/reproduction.md and its pages. What is
 # in the store is not computed again: stop and start it at will.

@@ -1,5 +1,7 @@
 """Where trials run: in this process, in local processes, or on a Dask cluster."""
 
+import asyncio
+import multiprocessing
 import os
 import queue
 import shutil
@@ -11,8 +13,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from manifold_oos.engine.splits import DataRef
-from manifold_oos.errors import ConfigError
+from manifold_oos.errors import ConfigError, MoosError
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 #: How often a call is tried again when the process that ran it dies.
@@ -29,9 +32,12 @@ RETRIES = 2
 AHEAD = 2
 #: How long a Dask scheduler may take to answer.
 CONNECT_SECONDS = 15
-#: How long to wait for a worker of it, and how often to send data that a dying worker did not take.
-WORKER_SECONDS = 120
+#: How long it may have no worker, how often that is looked at, how often to send what a dying one did not take.
+WORKER_SECONDS = 120.0
+LOOK_SECONDS = 10.0
 SCATTER_TRIES = 5
+#: How long a finished call may take to hand over its result, or to be computed again if that died with its worker.
+ANSWER_SECONDS = 600
 #: After so long without work a worker ends; how often it looks whether its driver is still there.
 IDLE_SECONDS = 300
 WATCH_SECONDS = 0.5
@@ -39,7 +45,7 @@ WATCH_SECONDS = 0.5
 FOLDER = "moos-"
 
 
-class LostWorkerError(RuntimeError):
+class LostWorkerError(MoosError):
     """The process that ran a call died, again and again (out of memory?)."""
 
 
@@ -167,14 +173,23 @@ class DaskCluster:
 
     def __init__(self, address: str, workers: int) -> None:
         try:
+            import dask.config
             import distributed
         except ImportError as error:
             raise ConfigError("--scheduler needs Dask: pip install 'manifold-oos[distributed]'") from error
         self._distributed = distributed
         self._cluster: Any = None
+        self._settings: Any = nullcontext()
         if address == "local":
+            self._others = set(multiprocessing.active_children())
+            # On a busy machine a worker takes longer to start again than the 15 s after which Dask gives it up, and
+            # one after the other is gone for good.
+            self._settings = dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
             self._cluster = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+                n_workers=workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},  # any free port
             )
             address = self._cluster.scheduler_address
         try:
@@ -191,26 +206,62 @@ class DaskCluster:
         return _Scattered(len(self._values) - 1)
 
     def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
-        """Submit all, give results as they come; what is lost with a worker's data is submitted again."""
-        waiting = list(range(len(calls)))
-        tries = [0] * len(calls)
+        """Submit all, give results as they come; what is lost with a worker's data is submitted again.
+
+        When the last worker that holds the data dies, all that wait for them are lost, whoever killed it: after a
+        round in which nothing finished, the next call is tried alone.
+        """
+        waiting = dict(enumerate(calls))
+        alone, tries = False, 0
         while waiting:
-            numbers = {self._submit(calls[i]): i for i in waiting}
-            waiting = []
-            for future in self._distributed.as_completed(list(numbers), loop=self._client.loop):
+            numbers = {self._submit(waiting[i]): i for i in list(waiting)[: 1 if alone else None]}
+            count, lost = len(numbers), {}
+            for future in self._finished(set(numbers)):
+                answer, how = self._answer(future)
                 i = numbers.pop(future)
-                tries[i] += 1
-                if future.status == "finished":
-                    yield i, future.result()
-                elif future.status == "error":
-                    yield i, future.exception()
-                elif tries[i] <= RETRIES:
-                    waiting.append(i)
-                else:
-                    yield i, LostWorkerError(f"the cluster lost it {tries[i]} times")
                 future.release()
-            if waiting:
+                if how:
+                    lost[i] = how
+                else:
+                    del waiting[i]
+                    yield i, answer
+            if lost:
                 self._scattered.clear()
+            tries = tries + 1 if alone and lost else 0
+            alone = len(lost) == count
+            if tries > RETRIES:
+                ((i, how),) = lost.items()
+                del waiting[i]
+                yield i, LostWorkerError(f"the cluster lost it {tries} times ({how})")
+                alone, tries = False, 0
+
+    def _finished(self, futures: set[Any]) -> Iterator[Any]:
+        """Futures as they finish, as long as there is somebody who may compute them."""
+        absent = 0.0
+        while futures:
+            with suppress(TimeoutError):
+                for future in self._distributed.as_completed(
+                    list(futures), loop=self._client.loop, timeout=LOOK_SECONDS
+                ):
+                    futures.remove(future)
+                    yield future
+            absent = 0.0 if not futures or self._client.nthreads() else absent + LOOK_SECONDS
+            if absent > WORKER_SECONDS:
+                raise LostWorkerError(
+                    f"the cluster has had no worker for {absent:.0f} s; what is stored is safe: start some, and"
+                    " run the same command again"
+                )
+
+    def _answer(self, future: Any) -> tuple[Any, str]:
+        """What a call gave, or how it was lost: a finished one may be gone with its worker before it is fetched."""
+        try:
+            if future.status == "error":
+                return future.exception(timeout=ANSWER_SECONDS), ""
+            if future.status == "finished":
+                return future.result(timeout=ANSWER_SECONDS), ""
+            return None, future.status
+        except (OSError, Cancelled, asyncio.CancelledError) as error:
+            return None, f"{type(error).__name__}: {error}"
 
     def _submit(self, call: Call) -> Any:
         function, arguments = call
@@ -233,7 +284,7 @@ class DaskCluster:
                     break
                 except (OSError, KeyError) as error:
                     if attempt == SCATTER_TRIES - 1:
-                        raise LostWorkerError(f"the cluster does not take the data ({error})") from error
+                        raise LostWorkerError(f"the cluster has no worker that takes the data ({error})") from error
                     time.sleep(1)
         return self._scattered[item.number]
 
@@ -244,6 +295,11 @@ class DaskCluster:
         if self._cluster is not None:
             with suppress(Exception):
                 self._cluster.close(timeout=5)
+            # One that was being started again in the place of a lost one outlives its cluster.
+            for process in set(multiprocessing.active_children()) - self._others:
+                process.kill()
+        with self._settings:  # as they were before
+            pass
 
 
 def _begin_worker(driver: int) -> None:

@@ -169,10 +169,11 @@ class Deadly(Slice):
     name = "deadly"
 
     def _fit(self, X, y):
-        if Path("deadly").exists():
-            Path("deadly").unlink()
-            os._exit(1)
-        return super()._fit(X, y)
+        try:
+            Path("deadly").unlink()  # one of two workers that meet it at once
+        except FileNotFoundError:
+            return super()._fit(X, y)
+        os._exit(1)
 
 
 class NN(KNeighborsClassifier):
