@@ -13,7 +13,7 @@ from manifold_oos.arrays import Array
 from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-from manifold_oos.extenders.normalized_rbf import JUDGED, misplaced
+from manifold_oos.extenders.normalized_rbf import JUDGED, mistaken
 from manifold_oos.numerics.kernels import squared_distances
 from manifold_oos.numerics.rbf import merge_duplicates
 
@@ -112,7 +112,8 @@ class KernelMap(Extender):
         for factor in FACTORS:
             Z = Y.copy()
             Z[held] = KernelMap(self.n_neighbors, factor).fit(X[~held], Y[~held]).transform(X[held])
-            judged.append((*misplaced(Z, Y, y), factor))
+            missed = float(np.linalg.norm(Z - Y, axis=1).mean())
+            judged.append((0.0 if y is None else mistaken(Z, Y, y), missed, factor))
         return min(judged)[2]
 
     def _weights(self, X: Array) -> Array:

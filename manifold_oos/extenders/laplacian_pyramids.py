@@ -13,7 +13,7 @@ from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.krr import gaussian_width
-from manifold_oos.extenders.normalized_rbf import misplaced
+from manifold_oos.extenders.normalized_rbf import mistaken
 from manifold_oos.numerics.chunks import map_rows
 from manifold_oos.numerics.kernels import Scale, squared_distances
 
@@ -97,8 +97,10 @@ class LaplacianPyramids(Extender):
             differences, errors = self._pyramid(squared, Y, start * first, closest)
             levels = 1 + np.argmin(errors, axis=0)
             left_out = Y - np.stack(differences)[levels, :, np.arange(Y.shape[1])].T
-            judged.append((misplaced(left_out, Y, y), start * first, levels, differences, errors))
-        _, self.sigma_, self.levels_, differences, errors = min(judged, key=lambda one: one[0])
+            missed = float(np.linalg.norm(left_out - Y, axis=1).mean())
+            share = 0.0 if y is None or len(Y) < 2 else mistaken(left_out, Y, y)
+            judged.append((share, missed, start * first, levels, differences, errors))
+        _, _, self.sigma_, self.levels_, differences, errors = min(judged, key=lambda one: one[:2])
         self.errors_ = np.sqrt(np.min(errors, axis=0))
         self._differences = [np.where(i < self.levels_, differences[i], 0) for i in range(self.levels_.max())]
         self._row_floats = 2 * len(X)

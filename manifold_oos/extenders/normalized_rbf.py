@@ -172,12 +172,13 @@ def best_factor(X: Array, squared: Array, Y: Array, y: NDArray | None = None) ->
     judged = []
     for factor in FACTORS:
         Z = leave_one_out(squared, Y, factor * scale)
-        judged.append((*misplaced(Z, Y, y), factor))
+        missed = float(np.linalg.norm(Z - Y, axis=1).mean())
+        judged.append((0.0 if y is None else mistaken(Z, Y, y), missed, factor))
     return min(judged)[2]
 
 
-def misplaced(Z: Array, Y: Array, y: NDArray | None) -> tuple[float, float]:
-    """How badly left-out training points are placed: what a width is chosen by, the smaller the better.
+def mistaken(Z: Array, Y: Array, y: NDArray) -> float:
+    """Share of points whose nearest other point in the embedding is of another class.
 
     Parameters
     ----------
@@ -185,28 +186,23 @@ def misplaced(Z: Array, Y: Array, y: NDArray | None) -> tuple[float, float]:
         Where each point would go.
     Y : ndarray of shape (n, d)
         Where the points are.
-    y : ndarray of shape (n,) or None
+    y : ndarray of shape (n,)
         Their classes.
 
     Returns
     -------
-    mistaken : float
-        Share of points whose nearest other point in the embedding is of another class; 0 without classes.
-    missed : float
-        Mean distance of Z from Y.
+    float
+        The share.
 
     Examples
     --------
     >>> Y = np.array([[0.0], [1.0], [5.0]])
-    >>> misplaced(Y + 0.5, Y, np.array([0, 0, 1]))
-    (0.3333333333333333, 0.5)
+    >>> mistaken(Y, Y, np.array([0, 0, 1]))
+    0.3333333333333333
     """
-    missed = float(np.linalg.norm(Z - Y, axis=1).mean())
-    if y is None or len(Y) < 2:
-        return 0.0, missed
     squared = squared_distances(Z, Y)
     np.fill_diagonal(squared, np.inf)
-    return float(np.mean(y[squared.argmin(axis=1)] != y)), missed
+    return float(np.mean(y[squared.argmin(axis=1)] != y))
 
 
 def leave_one_out(squared: Array, Y: Array, sigma: float) -> Array:

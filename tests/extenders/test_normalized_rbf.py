@@ -9,7 +9,7 @@ from manifold_oos.extenders.normalized_rbf import (
     NormalizedRBF,
     best_factor,
     leave_one_out,
-    misplaced,
+    mistaken,
     neighbor_distance,
     solve_kernel,
 )
@@ -132,7 +132,7 @@ def test_labels_decide_before_coordinates():
     X = random.standard_normal((90, 10)) + 2 * np.eye(10)[y]
     Y = np.column_stack([y == 1, y == 2]) + 0.01 * random.standard_normal((90, 2))
     squared = squared_distances(X)
-    mistakes = [misplaced(leave_one_out(squared, Y, f * neighbor_distance(squared)), Y, y) for f in FACTORS]
+    mistakes = [mistaken(leave_one_out(squared, Y, f * neighbor_distance(squared)), Y, y) for f in FACTORS]
     chosen = best_factor(X, squared, Y, y)
     assert mistakes[FACTORS.index(chosen)] == min(mistakes) < max(mistakes)
     assert chosen != best_factor(X, squared, Y)
