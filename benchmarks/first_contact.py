@@ -3,10 +3,10 @@
 ``python benchmarks/first_contact.py`` prints, for each data set, d = 2 and d = classes − 1 after the supervised and
 the plain Laplacian embedding, and d = 2 after Isomap; then how far each extender is behind the best. Other studies:
 ``--widths``, the normalised extender over its grid of widths and what leave-one-out chose; ``--peers``, umap-learn,
-openTSNE and PaCMAP where installed; ``--novelty``, how well points of unknown classes and spoiled images are told from
-others; ``--confidence``, whether labels are as often right as they are said to be. ``--write docs/first_contact.md``
-makes the page of all of them but the widths. The rules were made looking at seed 0; what is reported comes from other
-seeds.
+openTSNE and PaCMAP where installed; ``--novelty``, how well points of unknown classes and spoiled images are told
+from others; ``--confidence``, whether labels are as often right as they are said to be.
+``--write docs/first_contact.md`` makes the page of all of them but the widths. The rules were made looking at
+seed 0; what is reported comes from other seeds.
 """
 
 import argparse

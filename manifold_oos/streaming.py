@@ -1,10 +1,8 @@
 """Places any number of points with a saved model: in blocks, in flat memory, and again from where it stopped."""
 
 import csv
-import hashlib
 import io
 import json
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,26 +13,19 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.format import open_memmap
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from manifold_oos.arrays import Array
 from manifold_oos.atomic import write_text
-from manifold_oos.datasets import images
-from manifold_oos.datasets.folder import SUFFIXES
-from manifold_oos.datasets.preprocess import COMMON, checked, features
-from manifold_oos.datasets.sources import natural_key
 from manifold_oos.errors import DataError
+from manifold_oos.incoming import Block, IncomingRows, open_rows, stamp
 from manifold_oos.novelty import NOVEL
 from manifold_oos.pipeline import OutOfSample, load_model
 
-#: Rows of a block.
-BLOCK = 2048
 #: Blocks in flight per worker of an executor.
 AHEAD = 2
 #: A refit is due when more than this share of so many recent points is novel; of usual points it is 1 %.
 DUE, RECENT = 0.1, 100
-Block = tuple[Sequence[str], Array]
 
 
 @dataclass(frozen=True)
@@ -97,10 +88,10 @@ def place_file(
         raise DataError(f"{source}: no such folder or file of new points")
     started = time.monotonic()
     model = load_model(model_file)
-    rows = _source(source, model)
+    rows = open_rows(source, model)
     part = out.with_name(f".{out.name}.part")
     note = out.with_name(f".{out.name}.part.json")
-    key = [_stamp(model_file), rows.identity(), out.suffix.lower()]
+    key = [stamp(model_file), rows.identity(), out.suffix.lower()]
     state = _resumed(part, note, key)
     first = state["rows"]
     writer = (_NpyOut if out.suffix.lower() == ".npy" else _CsvOut)(part, model, len(rows), state)
@@ -144,13 +135,9 @@ def _coordinates(model: OutOfSample, names: Sequence[str], X: Array, novelty: Ar
     return model.transform(X)
 
 
-def _lines(model: OutOfSample, names: Sequence[str], X: Array, novelty: Array) -> bytes:
+def csv_lines(model: OutOfSample, names: Sequence[str], X: Array, novelty: Array) -> bytes:
+    """A line of CSV for each point."""
     return _csv_text(_answers(model, names, X, novelty)).encode()
-
-
-def _stamp(path: Path) -> list[Any]:
-    status = path.stat()
-    return [str(path.resolve()), status.st_size, status.st_mtime_ns]
 
 
 def _resumed(part: Path, note: Path, key: list[Any]) -> dict[str, int]:
@@ -191,7 +178,7 @@ class _NpyOut:
 class _CsvOut:
     """Lines of text; what an interrupted block left behind the last whole one is cut off."""
 
-    place = staticmethod(_lines)
+    place = staticmethod(csv_lines)
 
     def __init__(self, part: Path, model: OutOfSample, n: int, state: dict[str, int]) -> None:
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -199,7 +186,7 @@ class _CsvOut:
         self.stream.truncate(state["bytes"])
         self.stream.seek(state["bytes"])
         if not state["rows"]:
-            self.write(_csv_text([_head(model)]).encode())
+            self.write(csv_head(model))
 
     def write(self, placed: bytes) -> None:
         self.stream.write(placed)
@@ -212,9 +199,12 @@ class _CsvOut:
         self.stream.close()
 
 
-def _head(model: OutOfSample) -> list[str]:
+def csv_head(model: OutOfSample) -> bytes:
+    """The line of CSV with the names of the columns."""
     labels = ["label", "confidence"] if model.classifier_model_ is not None else []
-    return ["name", *labels, "novelty", *(f"y{k + 1}" for k in range(model.embedding_.shape[1]))]
+    return _csv_text(
+        [["name", *labels, "novelty", *(f"y{k + 1}" for k in range(model.embedding_.shape[1]))]]
+    ).encode()
 
 
 def _answers(model: OutOfSample, names: Sequence[str], X: Array, novelty: Array) -> Iterator[tuple[Any, ...]]:
@@ -259,11 +249,10 @@ def place_lines(
         How many points there were, and how many of them novel.
     """
     model = load_model(model_file)
-    rows = _Rows(Path("standard input"), model)
-    answer(_csv_text([_head(model)]))
+    rows = IncomingRows(Path("standard input"), model)
+    answer(csv_head(model).decode())
     count = novel = 0
-    last: deque[bool] = deque(maxlen=RECENT)
-    due = False
+    drift = Drift()
     for line in lines:
         if not line.strip():
             continue
@@ -274,147 +263,25 @@ def place_lines(
         X = rows.points(values, count)
         novelty = model.novelty(X)
         answer(_csv_text(_answers(model, [str(count)], X, novelty)))
+        if drift.add(float(novelty[0])):
+            say(f"row {count}: {drift}")
         count += 1
         novel += int(novelty[0] > NOVEL)
-        last.append(bool(novelty[0] > NOVEL))
-        was_due, due = due, len(last) == RECENT and sum(last) > DUE * RECENT
-        if due and not was_due:
-            say(f"row {count - 1}: {sum(last)} of the last {RECENT} points are novel; the model is due for a refit")
     return count, novel
 
 
-class _Rows:
-    """Points in blocks, made as those that the model was fitted on."""
+class Drift:
+    """Whether the points that arrive are still like those that the model was fitted on."""
 
-    def __init__(self, path: Path, model: OutOfSample) -> None:
-        self.path, self.model, self.about = path, model, model.about_
-        options = self.about.get("options", {})
-        self.step = checked("model", {**COMMON, **{key: options[key] for key in COMMON if key in options}})
+    def __init__(self) -> None:
+        self.last: deque[bool] = deque(maxlen=RECENT)
+        self.due = False
 
-    def identity(self) -> list[Any]:
-        return _stamp(self.path)
+    def add(self, novelty: float) -> bool:
+        """Take in a point; true when a refit becomes due with it, not while it stays so."""
+        self.last.append(novelty > NOVEL)
+        was_due, self.due = self.due, len(self.last) == RECENT and sum(self.last) > DUE * RECENT
+        return self.due and not was_due
 
-    def points(self, values: NDArray, start: int) -> Array:
-        """Features of raw rows or images."""
-        X = features(values, self.step)
-        if X.shape[1] != self.model.n_features_in_:
-            raise DataError(f"{self.path}: {X.shape[1]} features where the model has {self.model.n_features_in_}")
-        if not np.isfinite(X).all():
-            row = start + int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
-            raise DataError(f"{self.path}, row {row} (from 0): a value is not a finite number")
-        if self.about.get("mean") is not None:
-            X = (X - np.array(self.about["mean"])) / np.array(self.about["scale"])
-        return X
-
-
-class _NpyRows(_Rows):
-    def __init__(self, path: Path, model: OutOfSample) -> None:
-        super().__init__(path, model)
-        try:
-            self.values = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise DataError(f"{path}: not a readable NPY array ({error})") from error
-        if self.values.ndim != 2 or self.values.dtype.kind not in "biuf":
-            raise DataError(f"{path}: has {self.values.dtype} of shape {self.values.shape}, not rows of numbers")
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def blocks(self, start: int) -> Iterator[Block]:
-        for at in range(start, len(self.values), BLOCK):
-            X = self.points(np.array(self.values[at : at + BLOCK]), at)
-            yield [str(i) for i in range(at, at + len(X))], X
-
-
-class _CsvRows(_Rows):
-    """A CSV file; columns are found by the names that the fit knew, else all but label and id are taken."""
-
-    def __init__(self, path: Path, model: OutOfSample) -> None:
-        super().__init__(path, model)
-        wanted = list(self.about.get("features", ()))
-        first = next(self._cells(), None)
-        if first is None:
-            raise DataError(f"{path}: no rows in it")
-        self.header = [cell.strip() for cell in first] if wanted or not any(map(_is_number, first)) else None
-        names = self.header or []
-        missing = [name for name in wanted if name not in names]
-        if missing:
-            raise DataError(f"{path}: no column {', '.join(missing)} in its first line, which the model needs")
-        options = self.about.get("options", {})
-        label, self.id = (_place(options.get(key), names, len(first)) for key in ("label_column", "id"))
-        others = [column for column in range(len(first)) if column not in (label, self.id)]
-        self.columns = [names.index(name) for name in wanted] or others
-        self.count = sum(1 for _ in self._cells()) - (self.header is not None)
-
-    def __len__(self) -> int:
-        return self.count
-
-    def _cells(self) -> Iterator[list[str]]:
-        try:
-            with self.path.open(encoding="utf-8-sig", newline="") as stream:
-                start = stream.readline(1 << 20)
-                stream.seek(0)
-                yield from (cells for cells in csv.reader(stream, delimiter=max(",;\t", key=start.count)) if cells)
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise DataError(f"{self.path}: cannot be read as CSV ({error})") from error
-
-    def blocks(self, start: int) -> Iterator[Block]:
-        rows = islice(self._cells(), start + (self.header is not None), None)
-        at = start
-        while chunk := list(islice(rows, BLOCK)):
-            try:
-                values = np.array([[float(cells[column]) for column in self.columns] for cells in chunk])
-            except (ValueError, IndexError) as error:
-                raise DataError(f"{self.path}, rows {at} to {at + len(chunk)} (from 0): {error}") from error
-            numbers = range(at, at + len(chunk))
-            names = map(str, numbers) if self.id is None else (cells[self.id].strip() for cells in chunk)
-            yield list(names), self.points(values, at)
-            at += len(chunk)
-
-
-class _FolderRows(_Rows):
-    def __init__(self, path: Path, model: OutOfSample) -> None:
-        super().__init__(path, model)
-        found = (file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES)
-        names = [file.relative_to(path).as_posix() for file in found if not file.name.startswith(".")]
-        self.names = sorted(names, key=natural_key)
-        if not self.names:
-            raise DataError(f"{path}: no images in it (read are {', '.join(sorted(SUFFIXES))})")
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def identity(self) -> list[Any]:
-        return [str(self.path.resolve()), hashlib.sha256("\n".join(self.names).encode()).hexdigest()]
-
-    def blocks(self, start: int) -> Iterator[Block]:
-        for at in range(start, len(self.names), BLOCK):
-            names = self.names[at : at + BLOCK]
-            yield names, np.vstack([self._picture(name, at + i) for i, name in enumerate(names)])
-
-    def _picture(self, name: str, row: int) -> Array:
-        file = self.path / name
-        return self.points(images.decode(file.read_bytes(), str(file))[None], row)
-
-
-def _source(path: Path, model: OutOfSample) -> Any:
-    if path.is_dir():
-        return _FolderRows(path, model)
-    kinds = {".npy": _NpyRows, ".csv": _CsvRows, ".tsv": _CsvRows, ".txt": _CsvRows}
-    if path.suffix.lower() not in kinds:
-        raise DataError(f"{path}: points are read from a folder of images, a .npy or a .csv file")
-    return kinds[path.suffix.lower()](path, model)
-
-
-def _place(column: str | int | None, names: list[str], width: int) -> int | None:
-    """Position of a column that may be there, by name or position."""
-    if isinstance(column, int):
-        return column % width if -width <= column < width else None
-    return names.index(column) if column in names else None
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return not math.isnan(float(cell)) or cell.strip().lower() == "nan"
-    except ValueError:
-        return False
+    def __str__(self) -> str:
+        return f"{sum(self.last)} of the last {RECENT} points are novel; the model is due for a refit"
