@@ -76,9 +76,8 @@ def new(
     what = "images" if kind == "folder" else "rows"
     classes = f" of {found.n_classes} classes" if found.n_classes else " without labels"
     if small:
-        click.echo(
-            f"{out}: left out are {len(small)} classes with fewer than {SMALLEST_CLASS} samples: {_some(small)}"
-        )
+        few = "1 class" if len(small) == 1 else f"{len(small)} classes"
+        click.echo(f"{out}: left out: {few} with fewer than {SMALLEST_CLASS} samples ({_some(small)})")
     if found.note:
         click.echo(f"{out}: {found.note}")
     click.echo(f"{out}: {len(found)} {what}{classes}. Next: moos run {out}")
@@ -108,9 +107,10 @@ def _load(kind: str, options: dict[str, Any], faults: list[str]) -> "tuple[Datas
             options["classes"] = [name for name in found.class_names if name not in small]
             found = datasets.load(kind, **options)
     except MoosError as error:
-        hint = (
-            " (here: --label, --ignore, --impute)" if kind == "table" and "no such file" not in str(error) else ""
+        here = (
+            "--label, --ignore, --impute" if kind == "table" else "--skip-bad" if "skip_bad" in str(error) else ""
         )
+        hint = f" (here: {here})" if here and "no such file" not in str(error) else ""
         faults.append(f"{error}{hint}")
         return None, []
     return found, small

@@ -323,7 +323,8 @@ class _Table:
         if absent or extra:
             what = [f"no column {_some(absent)}"] if absent else []
             what += [f"not expected: {_some(extra)}"] if extra else []
-            self.faults.whole.insert(0, f"other columns than table.columns says: {', '.join(what)}")
+            others = "table.columns says" if self.wanted.labelled else "the known points have"
+            self.faults.whole.insert(0, f"other columns than {others}: {', '.join(what)}")
 
     def _check_labels(self, keep: NDArray[np.bool_]) -> None:
         for use, at in self.place.items():

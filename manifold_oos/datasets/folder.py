@@ -120,7 +120,10 @@ class Folder(Loader):
             pictures.append(picture[0])
         if bad and not (skip_bad and names):
             short = [line.removeprefix(f"{source.path}: ") for line in bad[: limits.SHOWN]]
-            hint = f" ({len(bad)} bad images; mend or remove them, or give skip_bad: true)" if len(bad) > 1 else ""
+            bad_images = (
+                "1 bad image; mend or remove it" if len(bad) == 1 else f"{len(bad)} bad images; mend or remove them"
+            )
+            hint = f" ({bad_images}, or give skip_bad: true)"
             raise listed(f"{source.path}: ", short, len(bad), hint)
         if not names:
             raise DataError(f"{source.path}: no images in it (read are {', '.join(sorted(SUFFIXES))})")

@@ -62,15 +62,9 @@ def loading(data: Data, known: Dataset, as_table: bool) -> tuple[str, dict[str, 
         if name == "folder" and known.image_shape is not None:
             height, width = known.image_shape[:2]
             options |= {"size": [width, height], "gray": len(known.image_shape) == 2}
-    names = feature_names(known)
-    if name == "table" and names and "columns" in datasets.find("table").defaults():
-        options["columns"] = names
+    if name == "table" and known.feature_names:
+        options["columns"] = list(known.feature_names)
     return name, options | {"labelled": False}
-
-
-def feature_names(known: Dataset) -> list[str]:
-    """The names of the columns that became features, where the file had names."""
-    return list(getattr(known, "feature_names", ()))
 
 
 def load_new(data: Data, known: Dataset, path: Path, data_dir: Path | None = None) -> Dataset:
@@ -135,7 +129,7 @@ def embed_new(
         "arm": arm,
         "loader": loader,
         "options": {key: value for key, value in options.items() if key not in ("path", "columns")},
-        "features": feature_names(known),
+        "features": list(known.feature_names),
         "class_names": list(known.class_names),
         "mean": mean.tolist() if known.standardize else None,
         "scale": scale.tolist() if known.standardize else None,

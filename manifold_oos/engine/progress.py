@@ -1,5 +1,6 @@
 """Shows how far a run is: a live bar on a terminal, plain lines elsewhere."""
 
+import os
 import sys
 import threading
 import time
@@ -20,6 +21,8 @@ PLAIN_EVERY = 10.0
 QUIET_SECONDS = 30.0
 #: Time left is told after so many trials.
 TRIALS_TO_JUDGE = 2
+#: Extenders with compiled parts.
+COMPILED = {"sparse", "sosi"}
 Clock = Callable[[], float]
 Kind = tuple[tuple[str, str, float, str], ...]
 
@@ -85,6 +88,13 @@ def guess_seconds(method: str, known: int, new: int, d: int, n_features: int) ->
         "nn": 1e-10 * known * new * n_features,
         "svm": 2e-9 * known**2 * n_features,
     }.get(method, embedding + 1e-10 * known**3 + 1e-10 * known * new * n_features)
+
+
+def compiles(methods: Iterable[str]) -> bool:
+    """Whether code of methods is compiled when they are first used, and has never been here."""
+    folder = Path(__file__).parents[1] / "numerics" / "compiled"
+    kept = not os.access(folder, os.W_OK) or any((folder / "__pycache__").glob("*.nbi"))
+    return not kept and not COMPILED.isdisjoint(methods)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,16 @@ from manifold_oos.engine.arm_run import Request
 from manifold_oos.engine.executors import FOLDER, Call, Executor, make_executor, sweep_folders
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.plan import Line, Plan, Trial, make_plan
-from manifold_oos.engine.progress import Expected, Kind, Progress, TimeLeft, Underway, guess_seconds, kind_of
+from manifold_oos.engine.progress import (
+    Expected,
+    Kind,
+    Progress,
+    TimeLeft,
+    Underway,
+    compiles,
+    guess_seconds,
+    kind_of,
+)
 from manifold_oos.engine.select import Choice, divide
 from manifold_oos.engine.splits import SplitRef
 from manifold_oos.engine.store import Store
@@ -214,6 +223,8 @@ def run_experiment(
                 executor = make_executor(workers if len(work) > 1 or scheduler else 1, scheduler)
                 try:
                     progress.start(expected(store, plan, work), summary.reused, executor.workers)
+                    if compiles(arm.extender.name for arm in experiment.arms.values() if arm.extender):
+                        progress.say("sparse and sosi are compiled when first used: half a minute more, once")
                     _Run(plan, store, executor, progress, summary, fail_fast, fresh).run(work)
                 finally:
                     executor.close()

@@ -26,6 +26,9 @@ class LandmarkExtender(Extender):
     the landmarks of landmark Isomap. The path of a new point goes through one of its nearest training points. It
     means nothing for embeddings that do not keep distances.
 
+    First contact: with many classes in two dimensions it is behind ``normalized_rbf``. It is the formula of Isomap
+    itself, and a point for which two dimensions are too few lands between its far distances, not at its neighbours.
+
     Parameters
     ----------
     n_neighbors : int or None, default=None

@@ -242,7 +242,7 @@ def _won(best: str, values: Mapping[str, pd.Series], metric: str) -> int:
 
 def _number(value: float, metric: str) -> str:
     text = f"{value:.2f}" if unit_of(metric) == "%" else f"{value:.3g}"
-    return text.replace("-", "−")
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 
 def _milliseconds(value: float) -> str:

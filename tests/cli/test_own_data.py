@@ -13,7 +13,6 @@ from manifold_oos.cli import main, own_data
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Data
 from manifold_oos.datasets import available
-from manifold_oos.datasets.base import Dataset
 from manifold_oos.engine import embed
 from manifold_oos.engine.embed import embed_new
 from manifold_oos.probabilities import Sharpness, class_distances, class_probabilities
@@ -316,10 +315,6 @@ classifier: gaussian_fields
     assert list(pd.read_csv("c.csv")["label"]) == ["a", "a", "b", "b", "c", "c"]
 
 
-@pytest.mark.skipif(
-    "feature_names" not in Dataset.__dataclass_fields__,
-    reason="data sets do not have the names of their columns yet",
-)
 def test_columns_are_matched_by_name(table, capsys):
     moos("new", "--data", "table:known.csv", "--label", "species", "--out", "t.yaml")
     fresh = pd.read_csv("fresh.csv")
@@ -381,7 +376,7 @@ def test_a_slow_arm_is_left_as_a_comment(table, capsys):
 def test_classes_of_one_or_two_samples_are_left_out(table, capsys):
     write_classes([8, 1, 8, 2])
     experiment, _, out = new_config(capsys)
-    assert "left out are 2 classes with fewer than 3 samples: c1, c3" in out
+    assert "left out: 2 classes with fewer than 3 samples (c1, c3)" in out
     assert experiment.datasets[0].options["classes"] == ["c0", "c2"]
     assert moos("run", "many.yaml", "--set", "split.repetitions=1", "--workers", "1", "--quiet") == 0
 
@@ -403,3 +398,18 @@ def test_no_option_of_a_data_set_has_the_name_of_a_key_that_configs_use_otherwis
     taken = set(Data.model_fields)
     for name, loader in available().items():
         assert not taken & set(loader.defaults()), name
+
+
+def test_a_bad_image_is_named_with_the_option_that_leaves_it_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MOOS_CACHE", str(tmp_path / "cache"))
+    for i in range(12):
+        Path("p", "ab"[i % 2]).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((4, 4), 20 * i, dtype=np.uint8)).save(Path("p", "ab"[i % 2], f"{i}.png"))
+    Path("p/a/bad.png").write_bytes(b"no picture")
+    assert moos("new", "--data", "folder:p") == 2
+    err = capsys.readouterr().err
+    assert "p/a/bad.png: not an image" in err.replace("p: a/", "p/a/") and err.rstrip().endswith(
+        "(here: --skip-bad)"
+    )
+    assert moos("new", "--data", "folder:p", "--skip-bad") == 0

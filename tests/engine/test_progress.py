@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from manifold_oos.engine import progress
 from manifold_oos.engine.plan import Line
-from manifold_oos.engine.progress import Expected, PlainProgress, TimeLeft, Underway, guess_seconds
+from manifold_oos.engine.progress import Expected, PlainProgress, TimeLeft, Underway, compiles, guess_seconds
 from manifold_oos.engine.trial import LineResult
 
 
@@ -111,3 +112,12 @@ def test_a_run_leaves_a_word_of_every_line_and_no_folder(bench, small, monkeypat
 def test_larger_trials_are_guessed_to_take_longer():
     for name in ("normalized_rbf", "rbf", "lle", "sparse", "sosi", "nn", "svm", ""):
         assert 0 < guess_seconds(name, 100, 100, 9, 64) < guess_seconds(name, 1000, 1000, 9, 64) < 600
+
+
+def test_what_is_compiled_first_is_told_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "__file__", str(tmp_path / "engine" / "progress.py"))
+    kept = tmp_path / "numerics" / "compiled" / "__pycache__"
+    kept.mkdir(parents=True)
+    assert compiles(["lle", "sparse"]) and not compiles(["lle"])
+    (kept / "l1_simplex.pivot-267.py311.nbi").touch()
+    assert not compiles(["lle", "sparse"])

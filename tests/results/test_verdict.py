@@ -59,6 +59,11 @@ def test_a_tie_names_the_others_and_the_quickest():
     assert not any("Better" in sentence for sentence in sentences(found))
 
 
+def test_nothing_has_no_sign():
+    found = results({"near": [5.0, 6.0, 4.0], "far": [5.0 - 3e-15, 5.5, 4.5]})
+    assert "Not told apart from" in sentences(found)[1] and " (0.00 [−" in sentences(found)[1]
+
+
 def test_a_lead_that_the_naive_interval_would_grant_is_a_tie():
     near = np.array([5.0, 5.0, 5.0, 5.0])
     difference = np.array([0.9, 0.4, 0.8, 0.3])
