@@ -178,6 +178,7 @@ def _labelled(found: "Dataset") -> str:
     d = min(max(found.n_classes - 1, 2), sizes[0] * found.n_classes - 1)
     costs = arm_seconds(known, new, d, found.X.shape[1])
     slow = {name for name in ("SOSI", "sparse") if costs[name] > PATIENCE}
+    costs["in 2-D"] = 0 if d == 2 else costs["normalized"]
     seconds = len(sizes) * REPETITIONS * sum(cost for name, cost in costs.items() if name not in slow)
     capped = most < smallest // 2 or new < len(found) - known
     cap = f"\n# At most {MOST_KNOWN} are known and {MOST_NEW} new at a time: it takes minutes." if capped else ""
@@ -189,6 +190,12 @@ def _labelled(found: "Dataset") -> str:
             f"  # Left out, some {_minutes(costs[name])} for each split:\n  #{line[1:]}" if name in slow else line
         )
 
+    flat = (
+        ""
+        if d == 2
+        else "  # In two dimensions, for the picture; what that costs.\n"
+        "  in 2-D: {embedding: {name: suplap, n_components: 2}, extender: normalized_rbf, classifier: nn}\n"
+    )
     return f"""
 # Known points per class (the smallest class has {smallest}); all others are new. Repeated with other splits.{cap}
 # About {_minutes(seconds)} on one core, less with more of them.
@@ -208,7 +215,7 @@ arms:
 {arm("LLE", "lle")}
 {arm("sparse", "sparse")}
 {arm("SOSI", "sosi")}
-  # In the space of the data, without an embedding.
+{flat}  # In the space of the data, without an embedding.
   NN: {{classifier: nn}}
   SVM: {{classifier: svm}}
 
@@ -219,7 +226,7 @@ metrics: [misclassification_rate]
 outputs:
   - {{table: error}}
   - {{figure: error over known points, kind: curve, x: size}}
-  - {{figure: embedding, kind: embedding, arms: [normalized, RBF]}}
+  - {{figure: embedding, kind: embedding, arms: [{"in 2-D" if flat else "normalized"}]}}
 """
 
 
@@ -276,7 +283,7 @@ metrics: [{", ".join(metrics)}]
 outputs:
   - {{table: placement}}
   - {{figure: trustworthiness over known points, kind: curve, x: size, metric: trustworthiness}}
-  - {{figure: embedding, kind: embedding, arms: [normalized, Nystrom]}}
+  - {{figure: embedding, kind: embedding, arms: [normalized]}}
 """
 
 

@@ -24,7 +24,8 @@ class SupervisedLaplacian(Embedding):
     points of its own class, respectively of other classes, by heat weights (eq. 1 of [1]_).
     ``formulation="nsse"``: :math:`Y^\top Y = I`, and :math:`W_b` is 1 for every pair of different classes (eq. 2
     of [2]_); the M − 1 contrasts of M classes then share the smallest eigenvalue −μN, so that fewer coordinates
-    than M − 1 are an arbitrary rotation of them.
+    than M − 1 are an arbitrary rotation of them. Which one hangs on the eigen-solver of the machine, and the error
+    of new points with it, by many points in few dimensions: take M − 1 there, or ``formulation="sosi"``.
 
     The constant vector, an eigenvector of eigenvalue 0 in the middle of the spectrum, tells no points apart and is
     left out.

@@ -413,3 +413,20 @@ def test_a_bad_image_is_named_with_the_option_that_leaves_it_out(tmp_path, monke
         "(here: --skip-bad)"
     )
     assert moos("new", "--data", "folder:p", "--skip-bad") == 0
+
+
+def test_the_picture_has_two_dimensions_of_its_own(table, capsys):
+    """Of more, the first two tell one or two classes from the rest."""
+    write_classes([8] * 6)
+    experiment, _, _ = new_config(capsys)
+    flat = experiment.arms["in 2-D"].embedding
+    assert flat is not None and flat.parameters["n_components"] == 2
+    assert experiment.arms["normalized"].embedding.parameters["n_components"] == 5
+    assert [out.arms for out in experiment.outputs if out.kind == "embedding"] == [["in 2-D"]]
+
+
+def test_three_classes_are_drawn_as_they_are_embedded(table, capsys):
+    write_classes([8] * 3)
+    experiment, _, _ = new_config(capsys)
+    assert "in 2-D" not in experiment.arms
+    assert [out.arms for out in experiment.outputs if out.kind == "embedding"] == [["normalized"]]
