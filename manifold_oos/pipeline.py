@@ -340,7 +340,7 @@ class OutOfSample(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerM
         return scale
 
     def save(self, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted model to a file that :func:`manifold_oos.load_model` reads.
+        """Write the fitted model to a file that :func:`manifold_oos.load` reads.
 
         Arrays and JSON, no pickle: what transform, predict, predict_proba and novelty need, and no more.
 
@@ -406,7 +406,7 @@ class OutOfSample(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerM
         return tags
 
 
-def load_model(path: str | Path) -> OutOfSample:
+def load(path: str | Path) -> OutOfSample:
     """Read a model that :meth:`OutOfSample.save` or ``moos embed --save`` wrote.
 
     Parameters

@@ -20,7 +20,7 @@ from manifold_oos.atomic import write_text
 from manifold_oos.errors import DataError
 from manifold_oos.incoming import Block, IncomingRows, open_rows, stamp
 from manifold_oos.novelty import NOVEL
-from manifold_oos.pipeline import OutOfSample, load_model
+from manifold_oos.pipeline import OutOfSample, load
 
 #: Blocks in flight per worker of an executor.
 AHEAD = 2
@@ -87,7 +87,7 @@ def place_file(
     if not source.exists():
         raise DataError(f"{source}: no such folder or file of new points")
     started = time.monotonic()
-    model = load_model(model_file)
+    model = load(model_file)
     rows = open_rows(source, model)
     part = out.with_name(f".{out.name}.part")
     note = out.with_name(f".{out.name}.part.json")
@@ -248,7 +248,7 @@ def place_lines(
     rows, novel : int
         How many points there were, and how many of them novel.
     """
-    model = load_model(model_file)
+    model = load(model_file)
     rows = IncomingRows(Path("standard input"), model)
     answer(csv_head(model).decode())
     count = novel = 0

@@ -17,7 +17,7 @@ from manifold_oos.datasets.sources import natural_key
 from manifold_oos.errors import DataError
 from manifold_oos.incoming import BLOCK, Block, FolderRows, open_rows
 from manifold_oos.novelty import NOVEL
-from manifold_oos.pipeline import load_model
+from manifold_oos.pipeline import load
 from manifold_oos.streaming import Drift, Placement, csv_head, csv_lines
 
 #: Seconds between two looks at the folder.
@@ -84,7 +84,7 @@ class _Watch:
     """The folder as it was at the last look, and the file to which points are added."""
 
     def __init__(self, model_file: Path, folder: Path, out: Path, say: Callable[[str], None]) -> None:
-        self.model, self.folder, self.out, self.say = load_model(model_file), folder, out, say
+        self.model, self.folder, self.out, self.say = load(model_file), folder, out, say
         self.key = hashlib.sha256(model_file.read_bytes()).hexdigest()[:32]
         self.note = out.with_name(f".{out.name}.watch.json")
         self.drift = Drift()

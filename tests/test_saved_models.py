@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from manifold_oos import OutOfSample, load_model
+from manifold_oos import OutOfSample, load
 from manifold_oos.contracts import sample
 from manifold_oos.embeddings.base import JointEmbedding
 from manifold_oos.errors import DataError
@@ -26,7 +26,7 @@ JOINT = [name for name, cls in available("embeddings").items() if issubclass(cls
 def assert_same(model, path):
     _, _, X_new, _ = sample()
     model.save(path)
-    loaded = load_model(path)
+    loaded = load(path)
     for answer in ("transform", "predict", "predict_proba", "novelty"):
         for points in (X_new, X_new[:1], X_new.astype(np.float32)):
             expected = getattr(model, answer)(points)
@@ -61,7 +61,7 @@ def test_other_classifiers_text_labels_and_given_coordinates(tmp_path):
     assert_same(given, tmp_path / "given")
     plain = OutOfSample(X[:, :2] ** 2, "lle").fit(X)
     plain.save(tmp_path / "plain", about={"made": "by hand"})
-    loaded = load_model(tmp_path / "plain")
+    loaded = load(tmp_path / "plain")
     np.testing.assert_array_equal(loaded.transform(X_new), plain.transform(X_new))
     assert loaded.about_ == {"made": "by hand"}
     with pytest.raises(ValueError, match="without labels"):
@@ -95,7 +95,7 @@ def test_damaged_newer_and_foreign_files_are_one_line(tmp_path):
 
     def message():
         with pytest.raises(DataError) as caught:
-            load_model(path)
+            load(path)
         assert "\n" not in str(caught.value)
         return str(caught.value)
 

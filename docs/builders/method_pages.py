@@ -20,7 +20,7 @@ import yaml
 from pydantic import BaseModel
 
 import manifold_oos
-from manifold_oos import OutOfSample, datasets, load_model, numerics
+from manifold_oos import OutOfSample, datasets, load, numerics
 from manifold_oos.classifiers.base import Classifier
 from manifold_oos.config import model as config
 from manifold_oos.config.model import listed
@@ -40,7 +40,7 @@ NOTE = (
 WORDS = {"embeddings": "embedding", "extenders": "extender", "classifiers": "classifier"}
 #: What the reference lists beside the numerics.
 API: dict[str, list[Any]] = {
-    "The estimator": [OutOfSample, load_model],
+    "The estimator": [OutOfSample, load],
     "Data": [datasets.load, datasets.available, Dataset, match_columns],
     "Base classes": [Embedding, Extender, Classifier, Loader],
 }

@@ -10,7 +10,8 @@ from PIL import Image
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
-from manifold_oos import OutOfSample, load
+from manifold_oos import OutOfSample
+from manifold_oos.datasets import load
 
 digits = load_digits(n_class=5)
 with TemporaryDirectory() as folder:  # yours is there already: a folder per class

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from manifold_oos import OutOfSample, load_model
+from manifold_oos import OutOfSample, load
 
 X, y = load_digits(return_X_y=True)
 learned = np.isin(y, range(8))
@@ -17,7 +17,7 @@ with TemporaryDirectory() as folder:
     file = Path(folder) / "digits.model"
     OutOfSample({"name": "suplap", "n_components": 7}).fit(X[known], y[known]).save(file)  # arrays and JSON
     print(f"{file.stat().st_size / 1e6:.1f} MB")
-    model = load_model(file)
+    model = load(file)
 
 usual = np.setdiff1d(np.flatnonzero(learned), known)[:150]
 strange = np.flatnonzero(~learned)[:150]  # eights and nines, which nobody showed it

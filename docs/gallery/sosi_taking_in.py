@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.preprocessing import normalize
 
-from manifold_oos import SOSI, OutOfSample, SupervisedLaplacian, load
+from manifold_oos import SOSI, OutOfSample, SupervisedLaplacian
+from manifold_oos.datasets import load
 
 data = load("turntable", classes=6, size=[16, 16])
 known = np.concatenate([np.flatnonzero(data.y == label)[::18] for label in range(6)])  # four views each

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from manifold_oos import OutOfSample, incoming, load_model, streaming, watching
+from manifold_oos import OutOfSample, incoming, load, streaming, watching
 from manifold_oos.cli import main
 from manifold_oos.errors import DataError
 from manifold_oos.streaming import place_file
@@ -87,7 +87,7 @@ def test_a_column_of_labels_in_the_new_points_is_passed_over(table):
 
 
 def test_columns_known_by_name_are_found_by_name(table):
-    model = load_model("t.model")
+    model = load("t.model")
     model.save("named.model", model.about_ | {"features": list("pqrs")})
     fresh = pd.read_csv("fresh.csv")
     fresh[list("srqp")].to_csv("reversed.csv", index=False)
@@ -169,7 +169,7 @@ def test_save_without_new_points(table, capsys):
     X = np.load("fresh.npy")
     known = pd.read_csv("known.csv")[list("pqrs")].to_numpy()
     points = (X - known.mean(axis=0)) / known.std(axis=0)
-    np.testing.assert_array_equal(*(load_model(name).transform(points) for name in ("t.model", "again.model")))
+    np.testing.assert_array_equal(*(load(name).transform(points) for name in ("t.model", "again.model")))
 
 
 def test_a_model_saved_in_python_takes_rows_as_they_are(tmp_path):
