@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manifold_oos.config.model import Arm, CrossValidation, Method, Protocol
 from manifold_oos.config.values import Facts, Grid, fill, grids_of, product, settle
@@ -44,12 +43,10 @@ class Settled:
         self.facts = facts
         self.names = {stage: method.name for stage, method in arm.methods().items()}
         self.values = {stage: settle(method.parameters, facts) for stage, method in arm.methods().items()}
-        wanted = dims if dims is not None else self._dims()
-        self.dims = sorted({d for d in wanted if d < facts.n_train})
-
-    def _dims(self) -> Sequence[int]:
-        value = self.values.get("embedding", {}).get("n_components")
-        return value.values if isinstance(value, Grid) else () if value is None else (value,)
+        if dims is None:
+            asked = self.values.get("embedding", {}).get("n_components")
+            dims = asked.values if isinstance(asked, Grid) else () if asked is None else (asked,)
+        self.dims = sorted({d for d in dims if d < facts.n_train})
 
     @cached_property
     def grids(self) -> dict[str, Grid]:
@@ -126,42 +123,32 @@ class ArmRun:
         if placed is not None and "batch" in needs:
             batch = bench.batch(methods["embedding"])[1][:, : placed.d]
         alone = bench.alone(placed) if placed is not None and "alone" in needs else None
-        own = self._own_labels(placed) if labelled is None else labelled.labels
+        steps = placed.steps if placed else []
+        own = labelled.labels if labelled else steps[-1].labels if steps else None  # those of the extender itself
+        new, known = (placed.new, placed.known) if placed else (None, None)
+        scalars = self._scalars(placed) if placed and "scalar" in needs else {}
         outcome = Outcome(
-            points.y_new,
-            own,
-            None if placed is None else placed.new,
-            batch,
-            points.parameters,
-            self._scalars(placed, "scalar" in needs),
-            None if placed is None else placed.known,
-            points.known_parameters,
-            points.X,
-            points.X_new,
-            alone,
-            self._once(placed),
-        )
+            points.y_new, own, new, batch, points.parameters, scalars,
+            known, points.known_parameters, points.X, points.X_new, alone, self._once(placed),
+        )  # fmt: skip
         fits = dict(placed.fits) if placed else {}
         caught = [text for fit in fits.values() for text in fit.warnings]
         caught += [*(placed.warnings if placed else ()), *(labelled.warnings if labelled else ())]
         learned = {f"{stage}.{key}": value for stage, fit in fits.items() for key, value in reported(fit.estimator)}
         times = self._times(placed, labelled)
-        steps = self._steps(placed, methods, outcome)
+        watched = self._steps(placed, methods, outcome) if placed else []
         d = placed.d if placed else None
-        return Result(d, placed, labelled, outcome, steps, learned, list(dict.fromkeys(caught)), times)
+        return Result(d, placed, labelled, outcome, watched, learned, list(dict.fromkeys(caught)), times)
 
     def measure(self, result: Result, metrics: Iterable[str]) -> list[dict[str, Any]]:
-        """The numbers of a result, the final ones first."""
+        """The numbers of a result, the final one of each metric first."""
         rows = []
         for name in metrics:
-            value = compute(name, result.outcome)
-            if value is not None:
-                rows.append({"metric": name, "step": None, "value": value})
-            if METRICS[name].per_step:
-                for number, outcome in result.steps:
-                    value = compute(name, outcome)
-                    if value is not None:
-                        rows.append({"metric": name, "step": int(number), "value": value})
+            watched = result.steps if METRICS[name].per_step else []
+            for step, outcome in [(None, result.outcome), *watched]:
+                value = compute(name, outcome)
+                if value is not None:
+                    rows.append({"metric": name, "step": step, "value": value})
         return rows
 
     def _once(self, placed: Placed | None) -> Callable[[str, Callable[[], Any]], Any]:
@@ -169,15 +156,8 @@ class ArmRun:
         where = None if placed is None else (placed.key, placed.d)
         return lambda name, make: self.bench.once((name, where), make)
 
-    def _own_labels(self, placed: Placed | None) -> NDArray | None:
-        """Labels that the extender itself gave, where the arm has no classifier."""
-        steps = placed.steps if placed else []
-        return steps[-1].labels if steps else None
-
-    def _steps(
-        self, placed: Placed | None, methods: Mapping[str, Method], final: Outcome
-    ) -> list[tuple[int, Outcome]]:
-        if placed is None or not {name for name in self.request.metrics if METRICS[name].per_step}:
+    def _steps(self, placed: Placed, methods: Mapping[str, Method], final: Outcome) -> list[tuple[int, Outcome]]:
+        if not any(METRICS[name].per_step for name in self.request.metrics):
             return []
         outcomes = []
         for step in placed.steps:
@@ -187,26 +167,24 @@ class ArmRun:
                 here = Placed(key, placed.known_key, placed.known, step.coordinates, placed.d)
                 labels = self.bench.label(methods["classifier"], here).labels
             values = {key: float(value) for key, value in step.values.items()}
-            outcomes.append(
-                (step.number, Outcome(final.truth, labels, step.coordinates, None, final.parameters, values))
-            )
+            outcome = Outcome(final.truth, labels, step.coordinates, None, final.parameters, values)
+            outcomes.append((int(step.number), outcome))
         return outcomes
 
-    def _scalars(self, placed: Placed | None, wanted: bool) -> dict[str, float]:
-        if placed is None or not wanted:
-            return {}
+    def _scalars(self, placed: Placed) -> dict[str, float]:
         scalars: dict[str, float] = {}
         for step in placed.steps:
             scalars |= {key: float(value) for key, value in step.values.items()}
-        for stage in ("embedding", "extender"):
-            estimator = placed.fits[stage].estimator if stage in placed.fits else None
+        for estimator in (
+            placed.fits[stage].estimator for stage in ("embedding", "extender") if stage in placed.fits
+        ):
             for name in ("objective", "sigma"):
                 value = getattr(estimator, f"{name}_", None)
                 if value is not None and np.size(value):
                     scalars[name] = float(np.mean(value))
-            if estimator is not None and hasattr(estimator, "n_iter_"):
+            if hasattr(estimator, "n_iter_"):
                 scalars["iterations"] = float(estimator.n_iter_)
-            if estimator is not None and hasattr(estimator, "scalars"):
+            if hasattr(estimator, "scalars"):
                 scalars |= estimator.scalars()
         return scalars
 

@@ -19,7 +19,7 @@ from manifold_oos.engine.arm_run import Request, Settled
 from manifold_oos.engine.fits import build
 from manifold_oos.engine.keys import score_metric
 from manifold_oos.engine.select import choose
-from manifold_oos.engine.splits import Points
+from manifold_oos.engine.splits import Points, scaling
 from manifold_oos.errors import ConfigError, DataError
 from manifold_oos.novelty import NOVEL
 from manifold_oos.pipeline import OutOfSample
@@ -71,8 +71,9 @@ def load_new(data: Data, known: Dataset, path: Path, data_dir: Path | None = Non
     """Load new points the way the known ones were loaded; columns with names are matched by name."""
     if not path.exists():
         raise DataError(f"{path}: no such folder or file of new points")
-    name, options = loading(data, known, _is_table(path))
-    if path.suffix.lower() in (".npy", ".npz"):
+    suffix = path.suffix.lower()
+    name, options = loading(data, known, suffix in (".csv", ".npy", ".npz", ".tsv", ".txt"))
+    if suffix in (".npy", ".npz"):
         options.pop("columns", None)  # arrays have no names
     new = datasets.load(name, data_dir=data_dir, **(options | {"path": str(path)}))
     if new.X.shape[1] != known.X.shape[1]:
@@ -81,10 +82,6 @@ def load_new(data: Data, known: Dataset, path: Path, data_dir: Path | None = Non
             "give the new points the same size, colours and columns"
         )
     return new
-
-
-def _is_table(path: Path) -> bool:
-    return path.suffix.lower() in (".csv", ".npy", ".npz", ".tsv", ".txt")
 
 
 def pick_arm(experiment: Experiment, data: Data, arm: str | None) -> str:
@@ -111,11 +108,12 @@ def embed_new(
     new = None if path is None else load_new(data, known, path, data_dir)
     seed = experiment.split_of(data).seed
     taken = thinned(len(known), known.y, seed)
-    mean, scale = _standard(known)
+    width = known.X.shape[1]
+    mean, scale = scaling(known.X) if known.standardize else (np.zeros(width), np.ones(width))
     X, X_new = (known.X[taken] - mean) / scale, ((known.X[:0] if new is None else new.X) - mean) / scale
     y = None if known.y is None else known.y[taken]
     parameters = {key: values[taken] for key, values in known.parameters.items()}
-    facts = Facts(data.label, len(X), known.n_classes, X.shape[1])
+    facts = Facts(data.label, len(X), known.n_classes, width)
     index, index_new = np.arange(len(X)), np.arange(len(X), len(X) + len(X_new))
     points = Points(X, y, X_new, None, {}, index, index_new, facts, seed, known.standardize, parameters)
     spec = experiment.arms[arm]
@@ -156,14 +154,6 @@ def thinned(n: int, y: NDArray | None, seed: int, most: int | None = None) -> ND
             members = y[order] == label
             share[members] = np.arange(members.sum()) / members.sum()
     return np.sort(order[np.argsort(share, kind="stable")[:most]])
-
-
-def _standard(known: Dataset) -> tuple[Array, Array]:
-    """Mean and scale of the features, 0 and 1 where the data are to be left as they are."""
-    if not known.standardize:
-        return np.zeros(known.X.shape[1]), np.ones(known.X.shape[1])
-    deviation = known.X.std(axis=0)
-    return known.X.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
 
 
 def fit_arm(arm: Arm, points: Points, chosen: Mapping[str, Any]) -> tuple[OutOfSample, NDArray | None]:

@@ -70,13 +70,9 @@ def _split(home: Path, split: Split, label: str, facts: DataFacts) -> Iterator[M
             has = f"class {class_name} of {label} has {facts.class_counts[least]} points"
             yield Mistake(path, f"{size:g} known points per class, and {has}")
         elif split.kind != "draws":
-            known = size if split.kind in ("n_train", "first") else _known(split, size, facts)
+            known = size if split.kind in ("n_train", "first") else count_known(split, size, facts)
             if not 1 < known < n:
                 yield Mistake(path, f"{size:g} leaves less than two known or no new points of the {n} of {label}")
-
-
-def _known(split: Split, size: float, facts: DataFacts) -> int:
-    return count_known(split, size, facts.n, np.array(facts.class_counts) if facts.class_counts else None)
 
 
 def _arm(name: str, arm: Arm, split: Split, label: str, facts: DataFacts) -> Iterator[Mistake]:
@@ -88,7 +84,7 @@ def _arm(name: str, arm: Arm, split: Split, label: str, facts: DataFacts) -> Ite
         if supervised and not facts.n_classes:
             yield Mistake((*home, stage), f"{method.name} needs labels, and {label} has none")
     for size in split.sizes:
-        n_train = _known(split, size, facts)
+        n_train = count_known(split, size, facts)
         grids: dict[str, Grid] = {}
         for stage, method in arm.methods().items():
             try:

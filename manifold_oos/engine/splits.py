@@ -66,9 +66,10 @@ def draw(split: Split, size: float, seed: np.random.SeedSequence, data: Dataset)
     return np.sort(known), new
 
 
-def count_known(split: Split, size: float, n: int, counts: Index | None) -> int:
+def count_known(split: Split, size: float, facts: "DataFacts") -> int:
     """How many points a split knows, without drawing it."""
-    kind = split.kind
+    kind, n = split.kind, facts.n
+    counts = np.array(facts.class_counts) if facts.class_counts else None
     if kind == "draws":
         return int(size)
     if kind == "train_per_class" and counts is not None:
@@ -149,8 +150,7 @@ class SplitRef:
 
     def size_facts(self, data: "DataFacts") -> Facts:
         """What size expressions of a config refer to, without drawing the split."""
-        counts = np.array(data.class_counts) if data.class_counts else None
-        n_train = count_known(self.split, self.size, data.n, counts)
+        n_train = count_known(self.split, self.size, data)
         return Facts(self.data.label, n_train, data.n_classes, data.n_features)
 
     def points(self, data: Dataset | None) -> "Points":
@@ -177,10 +177,15 @@ def _joined(train: Dataset, test: Dataset) -> Dataset:
     return replace(train, X=X, y=y, names=names, parameters=parameters)
 
 
+def scaling(X: Array) -> tuple[Array, Array]:
+    """Means and standard deviations of the features, 1 for one that is constant."""
+    deviation = X.std(axis=0)
+    return X.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
+
+
 def standardized(X: Array, X_new: Array) -> tuple[Array, Array]:
     """Both sets with the means and standard deviations of the first."""
-    mean, scale = X.mean(axis=0), X.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
+    mean, scale = scaling(X)
     return (X - mean) / scale, (X_new - mean) / scale
 
 
@@ -251,16 +256,7 @@ class DataFacts:
     def of(cls, data: Dataset) -> "DataFacts":
         """The facts of a loaded data set."""
         counts = () if data.y is None else tuple(np.bincount(data.y, minlength=data.n_classes).tolist())
-        return cls(
-            data.name,
-            data.variant,
-            data.fingerprint,
-            len(data),
-            data.X.shape[1],
-            data.n_classes,
-            data.note,
-            data.class_names,
-            counts,
-            data.image_shape,
-            tuple(data.parameters),
-        )
+        shared = ("name", "variant", "fingerprint", "n_classes", "note", "class_names", "image_shape")
+        same = {name: getattr(data, name) for name in shared}
+        width, names = data.X.shape[1], tuple(data.parameters)
+        return cls(n=len(data), n_features=width, class_counts=counts, parameters=names, **same)

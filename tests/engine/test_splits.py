@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from manifold_oos.config.model import Split
-from manifold_oos.engine.splits import DataRef, SplitRef, count_known, draw, split_seed
+from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef, count_known, draw, split_seed
 from manifold_oos.errors import ConfigError, DataError
 
 
@@ -55,7 +55,7 @@ def test_kinds_divide_all_points(data, split, size, expected):
     assert np.array_equal(np.union1d(known, new), np.arange(48))
     assert not np.intersect1d(known, new).size
     assert np.all(np.diff(known) > 0) and np.all(np.diff(new) > 0)
-    assert count_known(Split(**split), size, 48, np.full(4, 12)) == expected
+    assert count_known(Split(**split), size, DataFacts.of(data)) == expected
 
 
 def test_stratified_kinds_take_the_same_of_each_class(data):

@@ -36,7 +36,7 @@ def planned(name):
     heads, runs = {}, {}
     for trial in plan.trials:
         split = trial.split
-        n_train = count_known(split.split, split.size, sum(COUNTS), COUNTS)
+        n_train = count_known(split.split, split.size, plan.facts[split.data.label])
         facts = Facts(split.data.label, n_train, len(COUNTS), 200)
         data = [split.data.label, split.data.name, split.data.options, split.split.kind, split.split.seed]
         heads[text(data)] = None
