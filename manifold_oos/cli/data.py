@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 import numpy as np
-import yaml
 from rich.console import Console
 from rich.table import Table
 
 from manifold_oos import datasets
+from manifold_oos.cli import flags
+from manifold_oos.config.yaml_tree import read_value
 from manifold_oos.datasets.base import Raw
 from manifold_oos.datasets.contact_sheet import contact_sheet
 from manifold_oos.datasets.fetch import download, missing
@@ -20,9 +21,6 @@ from manifold_oos.datasets.specs import Variant
 from manifold_oos.errors import ConfigError, DataError
 
 COLUMNS = ("name", "variant", "samples", "classes", "size", "licence", "found")
-data_dir_option = click.option(
-    "--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Look here before MOOS_DATA and the cache."
-)
 variant_option = click.option("--variant", help="Which variant; the default is the first of moos describe NAME.")
 
 
@@ -32,8 +30,8 @@ def data() -> None:
 
 
 @data.command("list")
-@data_dir_option
-@click.option("--json", "as_json", is_flag=True, help="For a program to read.")
+@flags.data_dir
+@flags.as_json
 def list_(data_dir: Path | None, as_json: bool) -> None:
     """List the data sets: how many samples and classes, the licence, and where they were found."""
     rows = [
@@ -53,7 +51,7 @@ def list_(data_dir: Path | None, as_json: bool) -> None:
 @data.command()
 @click.argument("name")
 @variant_option
-@data_dir_option
+@flags.data_dir
 def get(name: str, variant: str | None, data_dir: Path | None) -> None:
     """Download a data set that is free to download into the user's cache."""
     loader = _file_loader(name)
@@ -68,7 +66,7 @@ def get(name: str, variant: str | None, data_dir: Path | None) -> None:
 
 @data.command()
 @click.argument("name", required=False)
-@data_dir_option
+@flags.data_dir
 def verify(name: str | None, data_dir: Path | None) -> None:
     """Decode what is there anew and compare counts and fingerprint with the record."""
     loaders = (
@@ -106,7 +104,7 @@ def verify(name: str | None, data_dir: Path | None) -> None:
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="An option of the set, such as size=[25,25]."
 )
-@data_dir_option
+@flags.data_dir
 def show(
     name: str,
     out: Path | None,
@@ -157,10 +155,7 @@ def _options(settings: tuple[str, ...]) -> dict[str, Any]:
         key, equals, value = setting.partition("=")
         if not equals:
             raise ConfigError(f"--set {setting}: write KEY=VALUE")
-        try:
-            options[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise ConfigError(f"--set {setting}: the value is not YAML") from error
+        options[key] = read_value(value, f"--set {key}")
     return options
 
 

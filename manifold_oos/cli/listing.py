@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from manifold_oos.cli import flags
 from manifold_oos.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ LISTS = ("datasets", "embeddings", "extenders", "classifiers", "metrics", "confi
 
 @click.command("list")
 @click.argument("kind", type=click.Choice(LISTS))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+@flags.as_json
 def list_(kind: str, as_json: bool) -> None:
     """List what can be named in a config, one line each."""
     entries = catalogue(kind)
@@ -33,7 +34,7 @@ def list_(kind: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, for programs.")
+@flags.as_json
 @click.option(
     "--check",
     is_flag=True,

@@ -2,17 +2,21 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from manifold_oos.cli import flags
 from manifold_oos.registry import trust_in, trusting
 
 if TYPE_CHECKING:
     from manifold_oos.datasets.base import Dataset
 
+TEMPLATE = Path(__file__).with_name("own_data.yaml.j2")
 #: The longer side of images in a new config, in pixels: enough for extenders to differ, quick to compute.
 LONGER_SIDE = 32
 #: Known and new points of a split in a new config are no more than these, so that a run takes minutes.
@@ -156,78 +160,39 @@ def _image_size(path: Path) -> list[int]:
 
 def config_text(kind: str, options: Mapping[str, Any], found: "Dataset") -> str:
     """The commented config for a data set."""
-    size_note = "  # width, height; larger is slower" if kind == "folder" else ""
-    lines = ["    " + _yaml({key: value}) + (size_note if key == "size" else "") for key, value in options.items()]
-    data = "\n".join([f"  - name: {kind}", *lines])
-    title = _yaml({"title": f"Extenders on {options['path']}"})
-    hint = "# Run it with moos run. More about any name in it: moos describe NAME; others: moos list extenders"
-    head = f"{title}\n\n{hint}\ndatasets:\n{data}\n"
-    return head + (_labelled(found) if found.n_classes > 1 else _unlabelled(found))
+    from jinja2 import Environment, StrictUndefined
+
+    labelled = found.n_classes > 1
+    blocks: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "keep_trailing_newline": True}
+    template = Environment(undefined=StrictUndefined, **blocks).from_string(TEMPLATE.read_text(encoding="utf-8"))
+    known = {"most_known": MOST_KNOWN, "most_new": MOST_NEW, "repetitions": REPETITIONS, "slow": {}, "n_test": ""}
+    known |= _labelled(found) if labelled else _unlabelled(found)
+    json_text = partial(json.dumps, ensure_ascii=False)  # JSON is YAML
+    return template.render(kind=kind, options=options, labelled=labelled, json=json_text, **known)
 
 
-def _labelled(found: "Dataset") -> str:
+def _labelled(found: "Dataset") -> dict[str, Any]:
     """Splits and arms for data with classes."""
-    from collections import Counter
-
-    assert found.y is not None
-    smallest = min(Counter(found.y.tolist()).values())
+    smallest = min(Counter(() if found.y is None else found.y.tolist()).values())
     most = max(2, min(smallest // 2, MOST_KNOWN // found.n_classes))
     sizes = sorted({max(2, most // 2), most})
     known = sizes[-1] * found.n_classes
     new = min(len(found) - known, MOST_NEW)
     d = min(max(found.n_classes - 1, 2), sizes[0] * found.n_classes - 1)
     costs = arm_seconds(known, new, d, found.X.shape[1])
-    slow = {name for name in ("SOSI", "sparse") if costs[name] > PATIENCE}
+    slow = {name: _minutes(costs[name]) for name in ("SOSI", "sparse") if costs[name] > PATIENCE}
     costs["in 2-D"] = 0 if d == 2 else costs["normalized"]
     seconds = len(sizes) * REPETITIONS * sum(cost for name, cost in costs.items() if name not in slow)
-    capped = most < smallest // 2 or new < len(found) - known
-    cap = f"\n# At most {MOST_KNOWN} are known and {MOST_NEW} new at a time: it takes minutes." if capped else ""
-    n_test = f", n_test: {MOST_NEW}" if new < len(found) - known else ""
-
-    def arm(name: str, extender: str) -> str:
-        line = f"  {name}: {{embedding: *known, extender: {extender}, classifier: nn}}"
-        return (
-            f"  # Left out, some {_minutes(costs[name])} for each split:\n  #{line[1:]}" if name in slow else line
-        )
-
-    flat = (
-        ""
-        if d == 2
-        else "  # In two dimensions, for the picture; what that costs.\n"
-        "  in 2-D: {embedding: {name: suplap, n_components: 2}, extender: normalized_rbf, classifier: nn}\n"
-    )
-    return f"""
-# Known points per class (the smallest class has {smallest}); all others are new. Repeated with other splits.{cap}
-# About {_minutes(seconds)} on one core, less with more of them.
-split: {{train_per_class: {sizes}, repetitions: {REPETITIONS}, seed: 0{n_test}}}
-
-arms:
-  # One supervised embedding of the known points, in one dimension less than classes, and ways to place new points.
-  normalized:
-    embedding: &known {{name: suplap, n_components: {d}}}
-    extender: normalized_rbf
-    classifier: nn
-  # The width is chosen from a grid, by cross-validation on the known points alone.
-  RBF:
-    embedding: *known
-    extender: {{name: rbf, sigma: {{grid: [{{median: 0.5}}, {{median: 1}}, {{median: 2}}]}}}}
-    classifier: nn
-{arm("LLE", "lle")}
-{arm("sparse", "sparse")}
-{arm("SOSI", "sosi")}
-{flat}  # In the space of the data, without an embedding.
-  NN: {{classifier: nn}}
-  SVM: {{classifier: svm}}
-
-cv: {{repeats: 2}}
-
-metrics: [misclassification_rate]
-
-outputs:
-  - {{table: error}}
-  - {{figure: error over known points, kind: curve, x: size}}
-  - {{figure: embedding, kind: embedding, arms: [{"in 2-D" if flat else "normalized"}]}}
-"""
+    fewer = new < len(found) - known
+    return {
+        "smallest": smallest,
+        "sizes": f"train_per_class: {sizes}",
+        "n_test": f", n_test: {MOST_NEW}" if fewer else "",
+        "d": d,
+        "slow": slow,
+        "time": _minutes(seconds),
+        "capped": fewer or most < smallest // 2,
+    }
 
 
 def arm_seconds(known: int, new: int, d: int, n_features: int) -> dict[str, float]:
@@ -235,10 +200,8 @@ def arm_seconds(known: int, new: int, d: int, n_features: int) -> dict[str, floa
     from manifold_oos.engine.progress import guess_seconds
 
     methods = {"normalized": "normalized_rbf", "RBF": "rbf", "LLE": "lle", "sparse": "sparse", "SOSI": "sosi"}
-    costs = {
-        arm: guess_seconds(name, known, new, d, n_features)
-        for arm, name in (methods | {"NN": "nn", "SVM": "svm"}).items()
-    }
+    methods |= {"NN": "nn", "SVM": "svm"}
+    costs = {arm: guess_seconds(name, known, new, d, n_features) for arm, name in methods.items()}
     return costs | {"RBF": 7 * costs["RBF"]}
 
 
@@ -246,51 +209,16 @@ def _minutes(seconds: float) -> str:
     return "1 minute" if seconds < 90 else f"{round(seconds / 60)} minutes"
 
 
-def _unlabelled(found: "Dataset") -> str:
+def _unlabelled(found: "Dataset") -> dict[str, Any]:
     """Splits and arms for data without classes."""
-    neighbors = max(2, min(10, len(found) // 10))
-    metrics = ["trustworthiness", "continuity", "neighborhood_preservation"]
-    if len(found) > MOST_KNOWN + MOST_NEW:
-        sizes = f"n_train: [{MOST_KNOWN // 2}, {MOST_KNOWN}], n_test: {MOST_NEW}"
-        known, cap = (
-            MOST_KNOWN,
-            f"\n# At most {MOST_KNOWN} are known and {MOST_NEW} new at a time: it takes minutes.",
-        )
-    else:
-        sizes, known, cap = "fraction: [0.5, 0.8]", round(0.8 * len(found)), ""
-        metrics.append("embedding_error")
+    sizes, known = "fraction: [0.5, 0.8]", round(0.8 * len(found))
+    capped = len(found) > MOST_KNOWN + MOST_NEW
+    if capped:
+        sizes, known = f"n_train: [{MOST_KNOWN // 2}, {MOST_KNOWN}], n_test: {MOST_NEW}", MOST_KNOWN
     costs = arm_seconds(known, min(len(found) - known, MOST_NEW), 2, found.X.shape[1])
     seconds = 2 * REPETITIONS * (costs["normalized"] + 2 * costs["RBF"] / 7 + costs["LLE"])
-    return f"""
-# Without labels there is nothing to classify (a table takes --label COLUMN): what is judged is whether the known
-# points near a new one in the data are those near it in the embedding, and the other way round.{cap}
-# About {_minutes(seconds)} on one core, less with more of them.
-split: {{{sizes}, repetitions: {REPETITIONS}, seed: 0}}
-
-arms:
-  # One embedding of the known points, and ways to place new points in it.
-  normalized:
-    embedding: &known {{name: laplacian_eigenmaps, n_components: 2, n_neighbors: {neighbors}}}
-    extender: normalized_rbf
-  RBF: {{embedding: *known, extender: rbf}}
-  LLE: {{embedding: *known, extender: lle}}
-  # The formula of the embedding itself.
-  Nystrom: {{embedding: *known, extender: nystrom}}
-
-# The first decides the verdict.
-metrics: [{", ".join(metrics)}]
-
-outputs:
-  - {{table: placement}}
-  - {{figure: trustworthiness over known points, kind: curve, x: size, metric: trustworthiness}}
-  - {{figure: embedding, kind: embedding, arms: [normalized]}}
-"""
-
-
-def _yaml(value: Mapping[str, Any]) -> str:
-    """One key with its value on one line; JSON is YAML."""
-    key, item = next(iter(value.items()))
-    return f"{key}: {json.dumps(item, ensure_ascii=False)}"
+    neighbors = max(2, min(10, len(found) // 10))
+    return {"sizes": sizes, "time": _minutes(seconds), "capped": capped, "neighbors": neighbors}
 
 
 @click.command()
@@ -301,9 +229,9 @@ def _yaml(value: Mapping[str, Any]) -> str:
 @click.option("--arm", help="Arm of the config; without it the first with an embedding.")
 @click.option("--dataset", help="Data set of the config whose samples are known; without it the first.")
 @click.option("--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Override a key of the config.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first.")
-@click.option("--trust", is_flag=True, help="Import package.module:Class of a config outside this folder.")
-@click.option("--json", "as_json", is_flag=True, help="Print the points as JSON, for programs.")
+@flags.data_dir
+@flags.trust
+@flags.as_json
 @click.pass_context
 def embed(
     ctx: click.Context,

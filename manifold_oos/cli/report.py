@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from manifold_oos.cli import flags
 from manifold_oos.registry import trusting
 
 
@@ -23,7 +24,7 @@ from manifold_oos.registry import trusting
 @click.option(
     "--results", default="results", show_default=True, type=click.Path(), help="Results root of a CONFIG."
 )
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the data sets to look in first.")
+@flags.data_dir
 def report(
     targets: tuple[str, ...], out: Path | None, root: Path | None, results: str, data_dir: Path | None
 ) -> None:

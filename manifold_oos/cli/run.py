@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from manifold_oos.cli import flags
 from manifold_oos.registry import Trust, trust_in, trusting
 
 if TYPE_CHECKING:
@@ -16,33 +17,23 @@ if TYPE_CHECKING:
 QUICKSTART = "configs/quickstart.yaml"
 
 
-def common(command: Any) -> Any:
-    """The options that ``run`` and ``sweep`` share."""
-    options = [
-        click.option(
-            "--set",
-            "overrides",
-            metavar="PATH=VALUE",
-            multiple=True,
-            help="Override a key; such runs have their own folder.",
-        ),
-        click.option("--out", default="results", show_default=True, type=click.Path(), help="Results root."),
-        click.option("--workers", type=click.IntRange(min=1), help="Processes; without it one per core."),
-        click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler (tcp://host:port), or local."),
-        click.option("--data-dir", type=click.Path(), help="Folder of the data sets to look in first."),
-        click.option("--offline", is_flag=True, help="Never download."),
-        click.option("--skip-missing", is_flag=True, help="Go on without data sets that cannot be had."),
-        click.option("--fresh", is_flag=True, help="Archive what is there of this experiment, compute all of it."),
-        click.option("--trust", is_flag=True, help="Import package.module:Class of a config outside this folder."),
-        click.option("--force", is_flag=True, help="Replace tables and figures that rest on more numbers."),
-        click.option("--fail-fast", is_flag=True, help="Stop at the first trial that fails."),
-        click.option("--dry-run", is_flag=True, help="Print trials, rows and time, run nothing."),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs."),
-        click.option("--quiet", is_flag=True, help="No progress."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+#: The options that ``run`` and ``sweep`` share.
+common = flags.together(
+    flags.overrides,
+    flags.out,
+    flags.workers,
+    click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler (tcp://host:port), or local."),
+    flags.data_dir,
+    click.option("--offline", is_flag=True, help="Never download."),
+    flags.skip_missing,
+    click.option("--fresh", is_flag=True, help="Archive what is there of this experiment, compute all of it."),
+    flags.trust,
+    flags.force,
+    click.option("--fail-fast", is_flag=True, help="Stop at the first trial that fails."),
+    click.option("--dry-run", is_flag=True, help="Print trials, rows and time, run nothing."),
+    flags.as_json,
+    flags.quiet,
+)
 
 
 @click.command()

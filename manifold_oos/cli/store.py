@@ -2,9 +2,7 @@
 
 import click
 
-out_option = click.option(
-    "--out", default="results", show_default=True, type=click.Path(), help="The results folder."
-)
+from manifold_oos.cli import flags
 
 
 @click.group()
@@ -13,7 +11,7 @@ def store() -> None:
 
 
 @store.command()
-@out_option
+@flags.out
 def check(out: str) -> None:
     """Say whether the store can be read whole, and what is in it; exit code 2 where it is damaged."""
     from manifold_oos.engine.store import Store
@@ -24,7 +22,7 @@ def check(out: str) -> None:
 
 
 @store.command()
-@out_option
+@flags.out
 def repair(out: str) -> None:
     """Copy what can be read of a damaged store to a new one; the damaged file is kept beside it."""
     from manifold_oos.engine.store import Store
@@ -33,7 +31,7 @@ def repair(out: str) -> None:
 
 
 @store.command()
-@out_option
+@flags.out
 def compact(out: str) -> None:
     """Give back the space that rows no longer use."""
     from manifold_oos.engine.store import Store

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from manifold_oos.cli import flags
+
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
@@ -16,7 +18,7 @@ import click
 @click.option(
     "--scheduler", metavar="ADDRESS", help="A Dask scheduler (tcp://host:port) that places blocks, or local."
 )
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@flags.quiet
 def transform(
     model: Path, source: Path | None, watch: Path | None, out: Path | None, scheduler: str | None, quiet: bool
 ) -> None:

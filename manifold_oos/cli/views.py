@@ -2,60 +2,51 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from manifold_oos.cli import flags
 from manifold_oos.registry import trusting
 
 if TYPE_CHECKING:
     from manifold_oos.regression import Checked
-    from manifold_oos.results.collect import Results
+    from manifold_oos.results.collect import Located, Results
 
 REGRESSION = 3
 
 
-def common(command: Any) -> Any:
-    """The options that views share."""
-    options = [
-        click.option("--out", default="results", show_default=True, type=click.Path(), help="Results root."),
-        click.option(
-            "--set",
-            "overrides",
-            metavar="PATH=VALUE",
-            multiple=True,
-            help="Override a key; such runs have their own folder.",
-        ),
-        click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first."),
-        click.option("--force", is_flag=True, help="Replace files that rest on more numbers."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+#: What the views are of, and where they are.
+viewed = flags.together(
+    click.argument("targets", nargs=-1, required=True, metavar="CONFIG|RESULTS..."),
+    flags.out,
+    flags.overrides,
+    flags.data_dir,
+    flags.force,
+)
+FORMATS = ("text", "md", "tex", "csv")
+
+
+def _each(
+    targets: tuple[str, ...], out: str, overrides: tuple[str, ...], data_dir: Path | None
+) -> "Iterator[tuple[Located, Results]]":
+    """The results of each target; code that a config names is not imported."""
+    from manifold_oos.results.collect import locate_all
+
+    click.get_current_context().with_resource(trusting("none"))
+    for place in locate_all(targets, out, overrides):
+        yield place, place.collect(data_dir)
 
 
 @click.command()
-@click.argument("targets", nargs=-1, required=True, metavar="CONFIG|RESULTS...")
-@common
+@viewed
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "md", "tex", "csv"]),
-    default="text",
-    show_default=True,
-    help="What to print.",
+    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="What to print."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON, for programs.")
-def table(
-    targets: tuple[str, ...],
-    out: str,
-    overrides: tuple[str, ...],
-    data_dir: Path | None,
-    force: bool,
-    form: str,
-    as_json: bool,
-) -> None:
+@flags.as_json
+def table(form: str, as_json: bool, force: bool, **where: Any) -> None:
     """Write the tables of finished runs again and print them.
 
     \b
@@ -65,13 +56,9 @@ def table(
     from rich.console import Console
 
     from manifold_oos.reporting.write import claims_frame, print_results, table_texts, write_tables
-    from manifold_oos.results.collect import locate_all
 
-    click.get_current_context().with_resource(trusting("none"))
-    found = locate_all(targets, out, overrides)
     cells = []
-    for place in found:
-        results = place.collect(data_dir)
+    for place, results in _each(**where):
         if _may_write(results, place.folder, force):
             write_tables(results, place.folder)
         if as_json:
@@ -98,19 +85,10 @@ def _may_write(results: "Results", folder: Path, force: bool) -> bool:
 
 
 @click.command()
-@click.argument("targets", nargs=-1, required=True, metavar="CONFIG|RESULTS...")
-@common
+@viewed
 @click.option("--figure", "figures", multiple=True, help="Number or name of a figure; all without it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the files as JSON, for programs.")
-def plot(
-    targets: tuple[str, ...],
-    out: str,
-    overrides: tuple[str, ...],
-    data_dir: Path | None,
-    force: bool,
-    figures: tuple[str, ...],
-    as_json: bool,
-) -> None:
+@flags.as_json
+def plot(figures: tuple[str, ...], as_json: bool, force: bool, **where: Any) -> None:
     """Draw the figures of finished runs again, as PNG and PDF.
 
     \b
@@ -120,13 +98,9 @@ def plot(
     from manifold_oos.errors import ConfigError
     from manifold_oos.reporting.figures.draw import figure_outputs
     from manifold_oos.reporting.write import write_figures
-    from manifold_oos.results.collect import locate_all
 
-    click.get_current_context().with_resource(trusting("none"))
-    found = locate_all(targets, out, overrides)
     files = []
-    for place in found:
-        results = place.collect(data_dir)
+    for place, results in _each(**where):
         if results.rows.empty and results.committed:
             raise ConfigError(f"{results.origin}, which have no rows to draw")
         if not _may_write(results, place.folder, force):
@@ -145,27 +119,17 @@ def plot(
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[CONFIG|RESULTS]...")
 @click.option("--against", type=click.Path(path_type=Path), help="The reference to compare with.")
-@click.option("--skip-missing", is_flag=True, help="Leave data sets out that are not at hand.")
 @click.option("--out", type=click.Path(path_type=Path), help="Results root to compute in, kept.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes; the default is the number of cores.")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of data sets to look in first.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+@flags.skip_missing
+@flags.workers
+@flags.data_dir
+@flags.as_json
 @click.option("--update", "reason", metavar="REASON", help="Write the references of CONFIGs anew, and why.")
 @click.option("--repetitions", type=int, help="With --update: at most so many splits.")
 @click.option("--dataset", "datasets", multiple=True, help="With --update: label of a data set to keep.")
 @click.option("--size", "sizes", type=float, multiple=True, help="With --update: a size to keep.")
 @click.option("--arm", "arms", multiple=True, help="With --update: an arm to keep.")
-def check(
-    targets: tuple[str, ...],
-    against: Path | None,
-    skip_missing: bool,
-    out: Path | None,
-    workers: int | None,
-    data_dir: Path | None,
-    as_json: bool,
-    reason: str | None,
-    **narrow: Any,
-) -> int:
+def check(targets: tuple[str, ...], against: Path | None, as_json: bool, reason: str | None, **options: Any) -> int:
     """Compute reported numbers anew and compare them with the reference; a changed number is exit code 3.
 
     Without a target: every config that has a reference in results/reference. A results folder without one is
@@ -181,22 +145,15 @@ def check(
 
     if any(Path(target).is_dir() for target in targets):  # a folder may be someone else's
         click.get_current_context().with_resource(trusting("listed"))
+    narrow = {name: options.pop(name) for name in ("repetitions", "datasets", "sizes", "arms")}
     if reason is not None:
-        return _update(targets, reason, workers, data_dir, narrow)
+        return _update(targets, reason, narrow, workers=options["workers"], data_dir=options["data_dir"])
     if any(narrow.values()):
         raise ConfigError("--repetitions, --dataset, --size and --arm go with --update")
-    checks = find_checks(targets, against)
     done = []
-    for experiment, reference in checks:
-        checked = run_check(
-            experiment,
-            reference,
-            out=out,
-            workers=workers,
-            data_dir=data_dir,
-            skip_missing=skip_missing,
-            progress=make_progress(experiment.metrics[0], quiet=as_json),
-        )
+    for experiment, reference in find_checks(targets, against):
+        progress = make_progress(experiment.metrics[0], quiet=as_json)
+        checked = run_check(experiment, reference, progress=progress, **options)
         done.append(checked)
         if not as_json:
             _print_checked(checked)
@@ -207,9 +164,7 @@ def check(
     return REGRESSION if any(checked.differences for checked in done) else 0
 
 
-def _update(
-    targets: tuple[str, ...], reason: str, workers: int | None, data_dir: Path | None, narrow: dict[str, Any]
-) -> int:
+def _update(targets: tuple[str, ...], reason: str, narrow: dict[str, Any], **options: Any) -> int:
     from manifold_oos.config.load import load_config
     from manifold_oos.config.subset import experiment_of, reduce_experiment
     from manifold_oos.engine.progress import make_progress
@@ -226,7 +181,7 @@ def _update(
         else:  # what the reference covers now
             part = experiment_of(experiment, read_reference(references[experiment.name]))
         progress = make_progress(part.metrics[0])
-        path, rows = update_reference(part, reason, workers=workers, data_dir=data_dir, progress=progress)
+        path, rows = update_reference(part, reason, progress=progress, **options)
         click.echo(f"{path}: {rows} rows")
     return 0
 
