@@ -32,11 +32,10 @@ def config_text(experiment: Experiment) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Method | Data):
-        field = "parameters" if isinstance(value, Method) else "options"
-        rest = {name: item for name, item in value if name != field and item not in (None, "")}
-        if rest.get("label") == rest["name"]:
-            del rest["label"]
-        return _plain(rest) | _plain(getattr(value, field))
+        own = {name: item for name, item in value if name != value.rest and item not in (None, "")}
+        if own.get("label") == own["name"]:
+            del own["label"]
+        return _plain(own) | _plain(getattr(value, value.rest))
     if isinstance(value, BaseModel):
         return {name: _plain(item) for name, item in value if item not in (None, "", [], {})}
     if isinstance(value, Mapping):

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, ValidationError, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -16,6 +16,7 @@ from manifold_oos.config.views import (
     Real,
     Strict,
     Whole,
+    changes_of,
     listed,
     patched,
 )
@@ -40,21 +41,22 @@ SPLIT_KINDS = ("train_per_class", "fraction", "ratio", "n_train", "half_space", 
 class _Open(Strict):
     """A model whose unknown keys are gathered in one field, and which a bare name stands for."""
 
+    rest: ClassVar[str]
+
+    @model_validator(mode="before")
     @classmethod
-    def _gather(cls, value: Any, field: str) -> Any:
+    def _shorthand(cls, value: Any) -> Any:
         if isinstance(value, str):
             return {"name": value}
-        if not isinstance(value, Mapping) or field in value:
+        if not isinstance(value, Mapping) or cls.rest in value:
             return value
         rest = {key: item for key, item in value.items() if key not in cls.model_fields}
-        return {key: item for key, item in value.items() if key in cls.model_fields} | {field: rest}
+        return {key: item for key, item in value.items() if key in cls.model_fields} | {cls.rest: rest}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler.resolve_ref_schema(handler(core_schema))
-        properties = {
-            key: item for key, item in schema["properties"].items() if key not in ("parameters", "options")
-        }
+        properties = {key: item for key, item in schema["properties"].items() if key != cls.rest}
         whole = {"type": "object", "properties": properties, "required": ["name"], "additionalProperties": True}
         return {"description": schema.get("description", ""), "anyOf": [{"type": "string"}, whole]}
 
@@ -62,13 +64,9 @@ class _Open(Strict):
 class Method(_Open):
     """A method by name with its parameters: ``sosi`` or ``{name: sosi, sigma: {median: 2}}``."""
 
+    rest = "parameters"
     name: str
     parameters: dict[str, Any] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _shorthand(cls, value: Any) -> Any:
-        return cls._gather(value, "parameters")
 
     def with_(self, **changes: Any) -> "Method":
         """The same method with parameters changed."""
@@ -160,6 +158,7 @@ class Split(Strict):
 class Data(_Open):
     """A data set by name with its loader's options; ``label`` names it in tables, ``stand_in`` what it replaces."""
 
+    rest = "options"
     name: str
     label: str = ""
     split: Split | None = None
@@ -172,11 +171,6 @@ class Data(_Open):
     def reading(self) -> str:
         """The reading that the data set is derived for, "" for one of the config itself."""
         return self._reading
-
-    @model_validator(mode="before")
-    @classmethod
-    def _shorthand(cls, value: Any) -> Any:
-        return cls._gather(value, "options")
 
     @model_validator(mode="after")
     def _labelled(self) -> "Data":
@@ -227,11 +221,8 @@ class Arm(Strict):
             stage: {"name": method.name, **method.parameters} for stage, method in self.methods().items()
         }
         plain |= {"batch": self.batch, "datasets": self.datasets if only is None else sorted(only)}
-        validation = {key.removeprefix("cv."): changes[key] for key in changes if key.startswith("cv.")}
-        arm = Arm.model_validate(
-            patched(plain, {key: changes[key] for key in changes if not key.startswith("cv.")})
-        )
-        arm._reading, arm._cv = reading, validation
+        arm = Arm.model_validate(patched(plain, changes_of("arm", changes)))
+        arm._reading, arm._cv = reading, changes_of("cv", changes)
         return arm
 
     def covers(self, other: "Arm") -> bool:
@@ -325,10 +316,11 @@ class Experiment(Strict):
             unknown = [arm for arm in reading.arms.values() if arm not in self.arms]
             if unknown:
                 raise ValueError(f"readings.{name}: no arm {unknown[0]}")
-            if reading.changes(data=True):
+            of_data = changes_of("dataset", reading.set)
+            if of_data:
                 pairs = reading.datasets or {label: label for label in labels}
                 reading.measure("datasets", {here: self._derive_data(name, there) for here, there in pairs.items()})
-            if reading.changes(data=False):
+            if len(reading.set) > len(of_data):
                 arms = {arm: self._derive(name, base) for arm, base in reading.arms.items()}
                 reading.measure("arms", arms)
         return self
@@ -340,7 +332,8 @@ class Experiment(Strict):
             raise ValueError(f"readings.{reading}: no data set {label}")
         plain: dict[str, Any] = {"name": base.name, "stand_in": base.stand_in, **base.options}
         plain["split"] = base.split.model_dump(exclude_unset=True) if base.split else None
-        changed = patched(plain, self.readings[reading].changes(data=True)) | {"label": f"{label} [{reading}]"}
+        changed = patched(plain, changes_of("dataset", self.readings[reading].set))
+        changed["label"] = f"{label} [{reading}]"
         try:
             data = Data.model_validate(changed)
         except ValidationError as error:
@@ -354,7 +347,7 @@ class Experiment(Strict):
         changed = self.readings[reading]
         only = None if changed.datasets is None else changed.datasets.values()
         try:
-            arm = self.arms[base].under(reading, changed.changes(data=False), only)
+            arm = self.arms[base].under(reading, changed.set, only)
         except ValidationError as error:
             raise ValueError(f"readings.{reading}: {base}: {error.errors()[0]['msg']}") from error
         same = next((name for name, other in self.arms.items() if other.covers(arm)), None)

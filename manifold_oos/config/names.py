@@ -19,7 +19,7 @@ from manifold_oos.config.values import (
     literals,
     settle,
 )
-from manifold_oos.config.views import KINDS_OF_KEY, POINTS, listed, mapped, patched
+from manifold_oos.config.views import KINDS_OF_KEY, POINTS, changes_of, listed, mapped, patched
 from manifold_oos.constraints import InvalidParameterError, validate_parameter_constraints
 from manifold_oos.datasets import find as find_dataset
 from manifold_oos.errors import ConfigError, nearest, shortened
@@ -38,32 +38,29 @@ class Mistake(NamedTuple):
 
 def check(tree: Mapping[str, Any]) -> list[Mistake]:
     """Everything wrong with the names and parameters of a config in its long form."""
-    labels = list(_labels(tree))
-    arms = tree.get("arms") if isinstance(tree.get("arms"), Mapping) else {}
-    found = [*_datasets(tree)]
-    for name, arm in (arms or {}).items():
-        if isinstance(arm, Mapping):
-            found += _arm(("arms", name), arm, labels)
-    readings = tree.get("readings")
-    for name, reading in (readings if isinstance(readings, Mapping) else {}).items():
-        if isinstance(reading, Mapping) and isinstance(reading.get("set"), Mapping):
-            found += _patches(("readings", name, "set"), reading, tree, labels)
-    return [*found, *_outputs(tree), *_references(tree, labels, [str(name) for name in arms or {}])]
+    sets = tree["datasets"] if isinstance(tree.get("datasets"), list) else []
+    whole = [item if isinstance(item, Mapping) else {"name": item} for item in sets]
+    labels = [str(item.get("label") or item.get("name")) for item in whole]
+    found = [mistake for i, item in enumerate(whole) for mistake in _data(("datasets", i), item)]
+    for path, arm in _parts(tree, "arms"):
+        found += _arm(path, arm, labels)
+    for path, reading in _parts(tree, "readings"):
+        if isinstance(reading.get("set"), Mapping):
+            found += _patches((*path, "set"), reading, tree, labels)
+    arms = [str(name) for name in _mapping(tree.get("arms"))]
+    return [*found, *_outputs(tree), *_references(tree, labels, arms)]
 
 
-def _labels(tree: Mapping[str, Any]) -> Iterator[str]:
-    datasets = tree.get("datasets")
-    for item in datasets if isinstance(datasets, list) else []:
-        if isinstance(item, Mapping):
-            yield str(item.get("label") or item.get("name"))
-        else:
-            yield str(item)
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    """A mapping as it is; whatever else stands there is told by the models."""
+    return value if isinstance(value, Mapping) else {}
 
 
-def _datasets(tree: Mapping[str, Any]) -> Iterator[Mistake]:
-    datasets = tree.get("datasets")
-    for i, item in enumerate(datasets if isinstance(datasets, list) else []):
-        yield from _data(("datasets", i), item if isinstance(item, Mapping) else {"name": item})
+def _parts(tree: Mapping[str, Any], section: str) -> list[tuple[Path, Mapping[str, Any]]]:
+    """The entries of a section that are mappings, with their paths."""
+    value = tree.get(section)
+    pairs = enumerate(value) if isinstance(value, list) else _mapping(value).items()
+    return [((section, key), entry) for key, entry in pairs if isinstance(entry, Mapping)]
 
 
 def _data(path: Path, whole: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -107,26 +104,21 @@ def _patches(
     path: Path, reading: Mapping[str, Any], tree: Mapping[str, Any], labels: list[str]
 ) -> Iterator[Mistake]:
     """What is wrong with what a reading changes, and was not before."""
-    arms = tree["arms"] if isinstance(tree.get("arms"), Mapping) else {}
+    arms = _mapping(tree.get("arms"))
     for key in reading["set"]:
         if str(key).split(".")[0] not in (*STAGES, "datasets") and not str(key).startswith(("dataset.", "cv.")):
             what = f"{', '.join(STAGES)} (or stage.parameter) or datasets of an arm, dataset.OPTION or cv.KEY"
             yield Mistake((*path, key), f"a reading changes {what}")
             return
-    of_data = {key: value for key, value in reading["set"].items() if str(key).startswith("dataset.")}
-    of_cv = {
-        str(key).removeprefix("cv."): value for key, value in reading["set"].items() if str(key).startswith("cv.")
-    }
+    of_data, of_cv, changes = (changes_of(part, reading["set"]) for part in ("dataset", "cv", "arm"))
     for mistake in _invalid(CrossValidation, of_cv):
         yield Mistake((*path, f"cv.{next(iter(of_cv))}"), mistake.message)
         return
-    changes = {k: v for k, v in reading["set"].items() if k not in of_data and not str(k).startswith("cv.")}
     for item in listed(tree.get("datasets")) if of_data else []:
         whole = item if isinstance(item, Mapping) else {"name": item}
-        options = {str(key).removeprefix("dataset."): value for key, value in of_data.items()}
         before = {mistake.message for mistake in _data((), whole)}
-        wrong = [mistake for mistake in _data((), patched(whole, options)) if mistake.message not in before]
-        wrong += _invalid(Data, patched(whole, options))
+        wrong = [mistake for mistake in _data((), patched(whole, of_data)) if mistake.message not in before]
+        wrong += _invalid(Data, patched(whole, of_data))
         for mistake in wrong[:1]:
             yield Mistake((*path, *(f"dataset.{key}" for key in mistake.path)), mistake.message)
             return
@@ -255,13 +247,10 @@ def _shape(path: Path, value: Any, labels: list[str]) -> Iterator[Mistake]:
 
 def _outputs(tree: Mapping[str, Any]) -> Iterator[Mistake]:
     """Keys of tables and figures that do nothing for their kind, or say what it cannot do."""
-    outputs = tree.get("outputs")
-    for i, entry in enumerate(outputs if isinstance(outputs, list) else []):
-        if not isinstance(entry, Mapping):
-            continue
+    for home, entry in _parts(tree, "outputs"):
         kind = "table" if entry.get("table") is not None else entry.get("kind") or "curve"
         for key, value in entry.items():
-            path: Path = ("outputs", i, key)
+            path = (*home, key)
             kinds = KINDS_OF_KEY.get(key, [kind])
             if kind not in kinds:
                 what = "table" if kind == "table" else f"figure of kind {kind}"
@@ -286,42 +275,32 @@ def _references(tree: Mapping[str, Any], labels: list[str], arms: list[str]) -> 
     """Names of data sets, arms and metrics in the rest of the config."""
     metrics = list(METRICS)
     yield from _unknown(("metrics",), tree.get("metrics"), metrics, "metric")
-    for name, arm in ((tree.get("arms") or {}) if isinstance(tree.get("arms"), Mapping) else {}).items():
-        if isinstance(arm, Mapping):
-            yield from _unknown(("arms", name, "datasets"), arm.get("datasets"), labels, "data set")
+    for path, arm in _parts(tree, "arms"):
+        yield from _unknown((*path, "datasets"), arm.get("datasets"), labels, "data set")
     selection = tree.get("selection")
     protocols = {"train_only"} if selection is None else set()
     for item in selection if isinstance(selection, list) else []:
         protocols |= {str(item.get("name", next(iter(item), "")))} if isinstance(item, Mapping) else {str(item)}
-    cv = tree.get("cv")
-    yield from _unknown(("cv", "metric"), cv.get("metric") if isinstance(cv, Mapping) else None, metrics, "metric")
+    yield from _unknown(("cv", "metric"), _mapping(tree.get("cv")).get("metric"), metrics, "metric")
     for section in ("outputs", "claims", "published"):
-        entries = tree.get(section)
-        for i, entry in enumerate(entries if isinstance(entries, list) else []):
-            if not isinstance(entry, Mapping):
-                continue
-            path: Path = (section, i)
+        for path, entry in _parts(tree, section):
             yield from _unknown((*path, "selection"), entry.get("selection"), protocols, "protocol")
             yield from _unknown((*path, "dataset"), entry.get("dataset"), labels, "data set")
             for key in ("metric", "second", "alike"):
                 yield from _unknown((*path, key), entry.get(key), metrics, "metric")
             for key in ("arms", "arm", "left", "right", "best", "among", "minus"):
                 yield from _unknown((*path, key), entry.get(key), arms, "arm")
-    readings = tree.get("readings")
-    for name, entry in (readings if isinstance(readings, Mapping) else {}).items():
-        if isinstance(entry, Mapping):
-            yield from _unknown(("readings", name, "metric"), entry.get("metric"), metrics, "metric")
-            for key, known, what in (("arms", arms, "arm"), ("datasets", labels, "data set")):
-                names = entry.get(key)
-                pairs = [*names, *names.values()] if isinstance(names, Mapping) else names
-                yield from _unknown(("readings", name, key), pairs, known, what)
-    blocks = tree.get("published")
-    for i, block in enumerate(blocks if isinstance(blocks, list) else []):
-        values = block.get("values") if isinstance(block, Mapping) else None
-        for metric, by_dataset in (values if isinstance(values, Mapping) else {}).items():
-            path = ("published", i, "values", metric)
+    for path, entry in _parts(tree, "readings"):
+        yield from _unknown((*path, "metric"), entry.get("metric"), metrics, "metric")
+        for key, known, what in (("arms", arms, "arm"), ("datasets", labels, "data set")):
+            names = entry.get(key)
+            pairs = [*names, *names.values()] if isinstance(names, Mapping) else names
+            yield from _unknown((*path, key), pairs, known, what)
+    for home, block in _parts(tree, "published"):
+        for metric, by_dataset in _mapping(block.get("values")).items():
+            path = (*home, "values", metric)
             yield from _unknown(path, metric, metrics, "metric")
-            for dataset, by_arm in (by_dataset if isinstance(by_dataset, Mapping) else {}).items():
+            for dataset, by_arm in _mapping(by_dataset).items():
                 yield from _unknown((*path, dataset), dataset, labels, "data set")
-                for arm in by_arm if isinstance(by_arm, Mapping) else {}:
+                for arm in _mapping(by_arm):
                     yield from _unknown((*path, dataset, arm), arm, arms, "arm")

@@ -84,7 +84,7 @@ def _widen(node: Any) -> None:
             _widen(child)
         items = node.get("items")
         simple = isinstance(items, dict) and ("type" in items or "anyOf" in items) and "properties" not in items
-        if node.get("type") == "array" and simple and "minItems" not in node.get("x-strict", ()):
+        if node.get("type") == "array" and simple:
             array = {key: node[key] for key in ("type", "items", "minItems") if key in node}
             for key in array:
                 del node[key]

@@ -12,6 +12,7 @@ from manifold_oos.config.model import Experiment
 from manifold_oos.config.names import check
 from manifold_oos.config.places import all_lines
 from manifold_oos.config.values import has_grid, is_by_dataset, is_grid, spread
+from manifold_oos.config.views import patched
 from manifold_oos.config.yaml_tree import read_value
 from manifold_oos.errors import ConfigError, nearest
 from manifold_oos.registry import KINDS, signature
@@ -102,21 +103,25 @@ def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None =
     }
     arms: dict[str, dict[str, Any]] = {}
     beside: list[str] = []
+    swept: list[Any] = []
     for arm, stage, path in hits:
         method = getattr(experiment.arms[arm], stage)
         cls: Any = registry.find(KINDS[stage], method.name)
-        grid = list(values) if values is not None else declared(cls, stage, method.name, path)
-        if grid is None:
+        grid = list(values) if values is not None else declared(cls, path)
+        if not grid:
             continue
-        spec = arms.setdefault(arm, _settled(tree["arms"][arm]))
-        _put(spec[stage], path.split("."), {"grid": grid})
+        spec = arms.get(arm) or _settled(tree["arms"][arm])
+        arms[arm] = patched(spec, {f"{stage}.{path}": {"grid": grid}})
+        swept += [
+            next(iter(item.values())) if isinstance(item, Mapping) and len(item) == 1 else item for item in grid
+        ]
         beside += [text for key, text in getattr(cls, "sweep_metrics", {}).items() if path.split(".")[0] == key]
     if not arms:
         raise ConfigError(f"--param {name}: {hits[0][1]} declares no grid for it; give --values or --range")
     x = hits[0][2]
     metrics = list(dict.fromkeys([*experiment.metrics, *beside]))
-    swept = _numbers(arms, hits)
-    log = len(swept) > 2 and min(swept) > 0 and max(swept) / min(swept) >= 20
+    numbers = [value for value in swept if isinstance(value, int | float) and not isinstance(value, bool)]
+    log = len(numbers) > 2 and min(numbers) > 0 and max(numbers) / min(numbers) >= 20
     figure = {"figure": f"sweep of {x}", "kind": "curve", "x": x, "log": log, "metric": experiment.metrics[0]}
     tree |= {
         "title": f"{experiment.title or experiment.name}: sweep of {name}",
@@ -132,42 +137,16 @@ def make_sweep(experiment: Experiment, name: str, values: Sequence[Any] | None =
     if findings:
         raise ConfigError(all_lines(None, findings))
     slug = re.sub(r"[^\w+-]+", "_", name)
-    swept_experiment = Experiment.model_validate(tree)
-    return swept_experiment.named(f"{experiment.name}/sweep_{slug}", experiment.path)
+    return Experiment.model_validate(tree).named(f"{experiment.name}/sweep_{slug}", experiment.path)
 
 
-def declared(cls: Any, stage: str, method: str, path: str) -> list[Any] | None:
+def declared(cls: Any, path: str) -> list[Any]:
     """The grid that a method declares for a parameter, in the unit of a path such as ``sigma.median``."""
     first, _, part = path.partition(".")
-    grids: Mapping[str, Sequence[Any]] = getattr(cls, "grids", {})
-    if first not in grids:
-        return None
-    values = list(grids[first])
+    values = list(getattr(cls, "grids", {}).get(first, ()))
     if part:
         values = [value[part] for value in values if isinstance(value, Mapping) and part in value]
-    return values or None
-
-
-def _numbers(arms: Mapping[str, Any], hits: Sequence[tuple[str, str, str]]) -> list[float]:
-    numbers = []
-    for arm, stage, path in hits:
-        if arm in arms:
-            value = arms[arm][stage]
-            for key in path.split("."):
-                value = value[key]
-            for item in value["grid"]:
-                plain = next(iter(item.values())) if isinstance(item, Mapping) and len(item) == 1 else item
-                if isinstance(plain, int | float) and not isinstance(plain, bool):
-                    numbers.append(float(plain))
-    return numbers
-
-
-def _put(parameters: dict[str, Any], path: list[str], value: Any) -> None:
-    for key in path[:-1]:
-        if not isinstance(parameters.get(key), dict):
-            parameters[key] = {}
-        parameters = parameters[key]
-    parameters[path[-1]] = value
+    return values
 
 
 def _settled(value: Any) -> Any:

@@ -155,15 +155,22 @@ class Reading(Strict):
         """Arms and data sets as the config has them, before patches gave them names of their own."""
         return {"arms": self.arms, "datasets": self.datasets} | self._written
 
-    def changes(self, data: bool) -> dict[str, Any]:
-        """What is changed in data sets, or in arms."""
-        mine = {key: value for key, value in self.set.items() if key.startswith("dataset.") == data}
-        return {key.removeprefix("dataset."): value for key, value in mine.items()}
-
     def measure(self, key: str, names: dict[str, str]) -> None:
         """Take the names of patched arms or data sets."""
         self._written[key] = getattr(self, key)
         setattr(self, key, names)
+
+
+def changes_of(part: str, changes: Mapping[Any, Any]) -> dict[str, Any]:
+    """What a reading changes of the ``dataset``, of ``cv`` or of an ``arm``, by key within it."""
+    found = {}
+    for key, value in changes.items():
+        first, dot, rest = str(key).partition(".")
+        if not dot or first not in ("dataset", "cv"):
+            first, rest = "arm", str(key)
+        if first == part:
+            found[rest] = value
+    return found
 
 
 def patched(arm: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
