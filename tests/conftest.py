@@ -6,12 +6,14 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from reporting_fakes import fake_rows, make_experiment
 
 from manifold_oos.config.model import Experiment
+from manifold_oos.datasets.toy import swiss_roll
 
 HELPERS = Path(__file__).parent / "helpers"
 
@@ -65,6 +67,12 @@ class Bench:
 
     def forget(self) -> None:
         self.fits_file.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def roll(request):
+    """A Swiss roll of as many points as the module says."""
+    return swiss_roll(getattr(request.module, "ROLL_POINTS", 60), np.random.default_rng(0))[0]
 
 
 @pytest.fixture

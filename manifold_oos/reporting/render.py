@@ -15,35 +15,14 @@ from manifold_oos.results.published import LEGEND
 from manifold_oos.results.tables import TableEntry, TableView
 
 COLORS = {"match": "green", "compatible": "green", "too noisy": "yellow", "better": "cyan", "worse": "red"}
+#: What LaTeX would read as commands, and characters that its fonts lack.
 _TEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "−": "$-$",
-    "±": r"$\pm$",
-    "†": r"$\dagger$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "≈": r"$\approx$",
-    "√": r"$\surd$",
-    "δ": r"$\delta$",
-    "×": r"$\times$",
-    "σ": r"$\sigma$",
-    "μ": r"$\mu$",
-    "λ": r"$\lambda$",
-    "ε": r"$\varepsilon$",
-    "·": r"$\cdot$",
-    "²": r"$^2$",
-}
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "−": "$-$", "±": r"$\pm$", "†": r"$\dagger$", "≥": r"$\geq$", "≤": r"$\leq$", "≈": r"$\approx$",
+    "√": r"$\surd$", "δ": r"$\delta$", "×": r"$\times$", "σ": r"$\sigma$", "μ": r"$\mu$", "λ": r"$\lambda$",
+    "ε": r"$\varepsilon$", "·": r"$\cdot$", "²": r"$^2$",
+}  # fmt: skip
 
 
 def markdown(tables: Sequence[TableView], *, title: str = "", level: int = 2) -> str:

@@ -5,10 +5,7 @@ from sklearn import manifold
 from manifold_oos.datasets.toy import swiss_roll
 from manifold_oos.embeddings.isomap import Isomap, LandmarkIsomap
 
-
-@pytest.fixture(scope="module")
-def roll():
-    return swiss_roll(400, np.random.default_rng(0))[0]
+ROLL_POINTS = 400
 
 
 def test_matches_scikit_learn(roll):

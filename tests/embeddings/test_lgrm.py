@@ -10,11 +10,6 @@ from manifold_oos.numerics.alignment import laplacian_alignment, lgrm_alignment,
 from manifold_oos.numerics.kernels import kernel_matrix
 
 
-@pytest.fixture(scope="module")
-def roll():
-    return swiss_roll(60, np.random.default_rng(0))[0]
-
-
 def assert_same_up_to_sign(A, B, atol):
     signs = np.sign((A * B).sum(axis=0))
     np.testing.assert_allclose(A * signs, B, atol=atol * np.abs(B).max())

@@ -7,7 +7,6 @@ import pytest
 from scipy import linalg
 from sklearn.base import clone
 
-from manifold_oos.datasets.toy import swiss_roll
 from manifold_oos.embeddings.diffusion_maps import DiffusionMaps
 from manifold_oos.embeddings.isomap import Isomap, LandmarkIsomap
 from manifold_oos.embeddings.kernel_pca import KPCA
@@ -39,9 +38,7 @@ every = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name_
 local = pytest.mark.parametrize("method", LOCAL, ids=lambda m: type(m).__name__)
 
 
-@pytest.fixture(scope="module")
-def roll():
-    return swiss_roll(300, np.random.default_rng(0))[0]
+ROLL_POINTS = 300
 
 
 @every

@@ -19,11 +19,6 @@ from manifold_oos.numerics.graphs import neighbor_graph, neighborhoods
 from manifold_oos.numerics.splines import tangent_coordinates
 
 
-@pytest.fixture(scope="module")
-def roll():
-    return swiss_roll(60, np.random.default_rng(0))[0]
-
-
 def assert_alignment(M, n):
     """Symmetric, positive semi-definite, zero on constants."""
     M = M.toarray()

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from manifold_oos.reporting.figures.style import FAINT, empty_panel, footnote, house_style, look, new_figure
+from manifold_oos.reporting.figures.style import FAINT, caption, empty_panel, house_style, look, new_figure
 
 #: Markers on more points than this hide the line.
 MANY_POINTS = 16
@@ -62,9 +62,7 @@ def curve_figure(
             handles.append(Line2D([], [], color=FAINT, linestyle=":", label=second_label))
         if len(handles) > 1:
             figure.legend(handles=handles, loc="outside right upper")
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        footnote(figure, notes)
+        caption(figure, title, notes)
     return figure
 
 

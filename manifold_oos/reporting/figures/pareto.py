@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from manifold_oos.reporting.figures.style import FAINT, footnote, house_style, look, new_figure
+from manifold_oos.reporting.figures.style import FAINT, caption, house_style, look, new_figure
 
 #: A range of scores with a larger ratio is shown on a logarithmic axis.
 WIDE = 8
@@ -87,7 +87,5 @@ def pareto_figure(
         ax.margins(x=0.12, y=0.1)
         ax.set(xlabel=x_label, ylabel=y_label)
         _label(ax, points, front)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        footnote(figure, ["filled and joined: no other arm is better in both", *notes])
+        caption(figure, title, ["filled and joined: no other arm is better in both", *notes])
     return figure

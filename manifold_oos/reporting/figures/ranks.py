@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from manifold_oos.reporting.figures.style import COLORS, FAINT, INK, footnote, house_style, new_figure
+from manifold_oos.reporting.figures.style import COLORS, FAINT, INK, caption, house_style, new_figure
 from manifold_oos.results.statistics import Ranking
 
 
@@ -66,9 +66,7 @@ def rank_figure(ranking: Ranking, *, title: str = "", notes: Sequence[str] = ())
         for index, (first, last) in enumerate(layout.bars):
             ends, y = [first - 0.01 * span, last + 0.01 * span], 0.22 + 0.16 * index
             ax.plot(ends, [y, y], color=COLORS[1], linewidth=3.6, solid_capstyle="round", zorder=2)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        footnote(figure, [describe_test(ranking), *notes])
+        caption(figure, title, [describe_test(ranking), *notes])
     return figure
 
 

@@ -18,8 +18,8 @@ from manifold_oos.reporting.figures.style import (
     FAINT,
     INK,
     MARKERS,
+    caption,
     empty_panel,
-    footnote,
     house_style,
     new_figure,
 )
@@ -74,9 +74,7 @@ def cloud_figure(
             figure.legend(
                 handles=legend, loc="outside right upper", fontsize=7.5, handletextpad=0.3, ncols=legend_columns
             )
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        footnote(figure, notes)
+        caption(figure, title, notes)
     return figure
 
 
@@ -121,9 +119,7 @@ def function_figure(
             ax.set_title(name)
         if picture is not None:
             figure.colorbar(picture, ax=list(axes[1:]), label="f(x)", shrink=0.85, pad=0.01)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        footnote(figure, notes)
+        caption(figure, title, notes)
     return figure
 
 

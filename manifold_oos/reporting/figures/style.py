@@ -78,8 +78,10 @@ def look(index: int) -> dict[str, Any]:
     }
 
 
-def footnote(figure: Figure, notes: Sequence[str]) -> None:
-    """Print what a reader must know (protocol, splits, stand-ins) under a figure."""
+def caption(figure: Figure, title: str, notes: Sequence[str]) -> None:
+    """The title above a figure, and below it what a reader must know (protocol, splits, stand-ins)."""
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
     text = " · ".join(note for note in notes if note)
     if text:
         figure.supxlabel(text, fontsize=7.5, color="#5F5F5F", x=0.01, ha="left", wrap=True)

@@ -16,12 +16,13 @@ from manifold_oos.reporting.figures.draw import (
     make_ranks,
 )
 from manifold_oos.reporting.figures.ranks import describe_test, rank_layout
+from manifold_oos.reporting.figures.style import COLORS
 from manifold_oos.results.collect import Results
 from manifold_oos.results.sheets import csv_text
 
 #: The colours of matplotlib's figures, and lighter ones for a dark page.
 PALETTE = {
-    "light": ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D"],
+    "light": list(COLORS),
     "dark": ["#4DA3E0", "#F58A4B", "#35C79A", "#E3A0C6", "#F2B83A", "#8FD0F5", "#C4C4C4"],
     "symbols": ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star", "hexagon"],
     "glyphs": ["●", "■", "▲", "◆", "▼", "✚", "✖", "★", "⬢"],
