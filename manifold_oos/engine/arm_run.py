@@ -175,9 +175,7 @@ class ArmRun:
         scalars: dict[str, float] = {}
         for step in placed.steps:
             scalars |= {key: float(value) for key, value in step.values.items()}
-        for estimator in (
-            placed.fits[stage].estimator for stage in ("embedding", "extender") if stage in placed.fits
-        ):
+        for estimator in (fit.estimator for fit in placed.fits.values()):
             for name in ("objective", "sigma"):
                 value = getattr(estimator, f"{name}_", None)
                 if value is not None and np.size(value):

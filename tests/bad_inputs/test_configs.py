@@ -288,7 +288,10 @@ BROKEN = {
     "patch to an unknown method": more("readings: {r: {text: a, arms: RBF, set: {embedding: nope}}}"),
     "patch with a wrong value": more("readings: {r: {text: a, arms: RBF, set: {embedding.n_components: -3}}}"),
     "patch that takes the arm away": more("readings: {r: {text: a, arms: NN, set: {classifier: null}}}"),
-    "patch too large for the split": more("readings: {r: {text: a, arms: RBF, set: {embedding.n_components: 77}}}"),
+    "patch too large for the split": more(
+        "readings: {r: {text: a, arms: RBF, set: {embedding.n_components: 77}}}\n"
+        "published: {misclassification_rate: {digits: {RBF: {3: 1.0}}}}"
+    ),
     "patch of an unknown option": more("readings: {r: {text: a, arms: NN, set: {dataset.sise: 3}}}"),
     "patch of an option out of range": more("readings: {r: {text: a, arms: NN, set: {dataset.per_class: 0}}}"),
     "patch of a split": more("readings: {r: {text: a, arms: NN, set: {dataset.split.repetitions: 0}}}"),

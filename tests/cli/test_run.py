@@ -165,7 +165,7 @@ def test_coil20_sosi_is_figure_7():
     experiment = load_config("configs/coil20_sosi.yaml")
     (data,) = experiment.datasets
     assert data.options["size"] == [32, 32] and data.options["per_class"] == 71
-    assert experiment.split_of(data).sizes == [7, 10, 15, 20, 30] and experiment.split.repetitions == 5
+    assert experiment.split_of(data).sizes == [7, 10, 15, 20, 30] and experiment.split.repetitions == 10
     assert {arm.embedding.name for arm in experiment.arms.values() if arm.embedding} == {"suplap", "fisher"}
     assert all(arm.embedding.parameters["n_components"] == 25 for arm in experiment.arms.values() if arm.embedding)
     assert {arm.classifier.name for arm in experiment.arms.values()} == {"nn", "svm", "gaussian_fields"}
