@@ -3,8 +3,9 @@
     python benchmarks/main_job.py                      every config whose data are at hand
     python benchmarks/main_job.py nsse/orl sosi/yaleb  some; --commit REV another older commit
 
-Both run in processes of their own with one BLAS thread, in turn, each with its own configs and from an empty store.
-Numbers are compared on the lines that both have; times are the CPU time of the run without imports and reports.
+Both run in processes of their own with one BLAS thread, in turn, from an empty store, on the same trials: those of
+the older commit's config, readings left out, with the arms that this commit still knows. Times are the CPU time of
+the run without imports and reports; what numba compiles where its cache is empty is done before and told apart.
 """
 
 import argparse
@@ -16,9 +17,14 @@ import tarfile
 import tempfile
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
+
+from manifold_oos.config.load import load_config
+from manifold_oos.errors import ConfigError
 
 ROOT = Path(__file__).parents[1]
 BASE = "c32d3a7"
@@ -39,15 +45,48 @@ except ImportError:
     from manifold_oos.experiment.runner import run_experiment
     from manifold_oos.experiment.store import Store
     from manifold_oos.reporting.outputs import collect, split_rows
-config, out = sys.argv[1:]
-experiment = reduce_experiment(load_config(config), repetitions=1)
+config, out, what = sys.argv[1:]
+experiment = load_config(config)
+if what == "plain":
+    plain = experiment.model_dump(include={"selection", "cv", "metrics"}, exclude_unset=True)
+    plain["split"] = experiment.split.model_dump(exclude_unset=True)
+    plain["datasets"] = [
+        {"name": data.name, "label": data.label, "split": data.split and data.split.model_dump(exclude_unset=True)}
+        | data.options
+        for data in experiment.datasets
+    ]
+    labels = {data.label for data in experiment.datasets} | {"default"}
+
+    def here(value, by=False):  # without values for the data sets of other configs
+        if not isinstance(value, dict):
+            return value
+        return {k: here(v, k == "by_dataset") for k, v in value.items() if not by or k in labels}
+
+    plain["arms"] = {
+        name: {stage: {"name": method.name} | here(method.parameters) for stage, method in arm.methods().items()}
+        | {"batch": arm.batch, "datasets": arm.datasets}
+        for name, arm in experiment.arms.items()
+    }
+    for entry in (*plain["datasets"], *plain["arms"].values()):
+        for key in [key for key, value in entry.items() if value is None]:
+            del entry[key]
+    print(json.dumps(plain))
+    sys.exit()
+experiment = reduce_experiment(experiment, repetitions=1)
+start = time.process_time()
+if "sparse" in {method.name for arm in experiment.arms.values() for method in arm.methods().values()}:
+    import numpy as np
+    from manifold_oos.numerics.basis_pursuit import basis_pursuit
+    basis_pursuit(np.eye(3), np.ones((3, 2)))
+first = time.process_time() - start
 start = time.process_time()
 summary = run_experiment(experiment, out, 1, skip_missing=True)
 seconds = time.process_time() - start
 with Store(out) as store:
     rows = split_rows(collect(experiment, store, plan=summary.plan))
 rows.to_csv(f"{out}/rows.csv", index=False)
-print(json.dumps({"seconds": seconds, "failed": [f"{line.arm}: {text}" for line, text in summary.failed]}))
+failed = [f"{line.arm}: {text}" for line, text in summary.failed]
+print(json.dumps({"seconds": seconds, "first": first, "failed": failed}))
 """
 
 
@@ -59,16 +98,48 @@ def checkout(commit: str, folder: Path) -> Path:
     return folder
 
 
-def run(tree: Path, config: str, out: Path) -> tuple[float, pd.DataFrame, list[str]]:
-    """CPU seconds, numbers and failures of one repetition."""
+def call(tree: Path, *arguments: str) -> dict[str, Any]:
+    """What a process of a commit says at its end."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    out.mkdir(parents=True)
-    command = [sys.executable, "-c", JOB, f"configs/{config}.yaml", str(out)]
+    command = [sys.executable, "-c", JOB, *arguments]
     done = subprocess.run(command, cwd=tree, env=os.environ | threads, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{config} in {tree}: {done.stderr.strip().splitlines()[-1]}")
-    said = json.loads(done.stdout.strip().splitlines()[-1])
-    return said["seconds"], pd.read_csv(out / "rows.csv"), said["failed"]
+        raise SystemExit(f"{arguments[0]} in {tree}: {done.stderr.strip().splitlines()[-1]}")
+    said: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return said
+
+
+def common(config: str, old: Path, folder: Path) -> str:
+    """A config of the same trials for both commits: the older one's, without readings and arms that are gone."""
+    plain = call(old, config, "", "plain")
+    plain["datasets"] = [
+        {key: item for key, item in data.items() if item is not None} for data in plain["datasets"]
+    ]
+    arms = {
+        name: {key: item for key, item in arm.items() if item is not None} for name, arm in plain["arms"].items()
+    }
+    file = folder / f"{Path(config).stem}.yaml"
+    kept = {name: arm for name, arm in arms.items() if _loads(plain | {"arms": {name: arm}}, file)}
+    _loads(plain | {"arms": kept}, file)
+    return str(file)
+
+
+def _loads(plain: dict[str, Any], file: Path) -> bool:
+    file.write_text(yaml.safe_dump(plain, sort_keys=False), encoding="utf-8")
+    try:
+        load_config(file)
+    except ConfigError:
+        return False
+    return True
+
+
+def run(tree: Path, config: str, out: Path) -> tuple[float, pd.DataFrame, list[str]]:
+    """CPU seconds, numbers, and what else is to be said of one repetition: failures, and a slow first call."""
+    out.mkdir(parents=True)
+    said = call(tree, config, str(out), "run")
+    notes = [f"failed {text}" for text in said["failed"]]
+    notes += [f"first call of basis pursuit {said['first']:.1f} s"] if said["first"] > 1 else []
+    return said["seconds"], pd.read_csv(out / "rows.csv"), notes
 
 
 def compare(old: pd.DataFrame, new: pd.DataFrame) -> str:
@@ -106,21 +177,22 @@ def main(arguments: list[str] | None = None) -> int:
         for config in options.configs or papers():
             seconds: dict[str, list[float]] = {"old": [], "new": []}
             rows: dict[str, pd.DataFrame] = {}
-            failed: list[str] = []
+            notes: list[str] = []
+            file = common(f"configs/{config}.yaml", trees["old"], Path(folder))
             for number in range(options.rounds):
                 for name, tree in trees.items():
                     out = Path(folder) / "out" / f"{config.replace('/', '-')}-{name}-{number}"
-                    spent, rows[name], wrong = run(tree, config, out)
+                    spent, rows[name], said = run(tree, file, out)
                     seconds[name].append(spent)
-                    failed += [f"{name}: {text}" for text in wrong]
+                    notes += [f"{name}: {text}" for text in said]
             if rows["old"].empty and rows["new"].empty:
                 print(f"{config:28} data absent", flush=True)
                 continue
             old, new = (float(np.median(seconds[name])) for name in trees)
             total += old, new
             print(f"{config:28} {new / old:5.2f}  ({old:.1f} s → {new:.1f} s)  {compare(rows['old'], rows['new'])}")
-            for text in failed:
-                print(f"    failed {text}")
+            for text in notes:
+                print(f"    {text}")
             sys.stdout.flush()
     if total[0]:
         print(f"{'all':28} {total[1] / total[0]:5.2f}  ({total[0]:.1f} s → {total[1]:.1f} s of CPU)")

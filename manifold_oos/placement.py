@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
@@ -230,6 +229,8 @@ def _row_ranks(known: Array, new: Array, start: int, rows: int) -> Ranks:
 
 def _all_ranks(known: Array, new: Array) -> Array:
     """Ranks of all distances together, the mean rank for equal ones."""
+    from scipy.stats import rankdata  # takes longer to import than all else that metrics need
+
     ranks: Array = shared("all ranks", [known, new], lambda: rankdata(_distances(known, new), axis=None))
     return ranks
 

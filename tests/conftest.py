@@ -86,7 +86,7 @@ def bench(tmp_path, monkeypatch) -> Bench:
     from manifold_oos.engine import keys as sources
     from manifold_oos.engine import trial
 
-    own = (sources.source_digest, sources._file, sources._tree, sources._code)
+    own = (sources.source_digest, sources._file, sources._tree, sources._code, sources._imports)
     for cached in (*own, trial._load, trial._split):
         cached.cache_clear()
     yield Bench(tmp_path)

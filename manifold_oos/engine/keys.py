@@ -72,7 +72,7 @@ def _code(file: Path) -> bytes:
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    for node in ast.walk(_tree(file)):
+    for node in [_tree(file), *_statements(file)]:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
@@ -81,10 +81,24 @@ def _code(file: Path) -> bytes:
     return "\n".join(line.rstrip() for line in lines if line.strip()).encode()
 
 
+def _statements(file: Path) -> list[ast.AST]:
+    """Every statement, also inside others: where imports and docstrings are, without the expressions between."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [_tree(file)]
+    while waiting:
+        node = waiting.pop()
+        for key in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, key, ())
+            waiting += inner
+            found += inner
+    return found
+
+
+@cache
 def _imports(file: Path, module: str) -> list[str]:
     names = []
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(_tree(file)):
+    for node in _statements(file):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -1,6 +1,8 @@
 """The store: what determines a number is in its key and nothing else; nothing is lost and nothing done twice."""
 
+import ast
 import sqlite3
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -81,7 +83,7 @@ def test_the_source_of_a_method_is_in_the_key_and_its_comments_are_not(bench, sm
     def changed(old, new):
         path = bench.folder / "fake_methods.py"
         path.write_text(path.read_text().replace(old, new))
-        for cached in (sources.source_digest, sources._file, sources._tree, sources._code):
+        for cached in (sources.source_digest, sources._file, sources._tree, sources._code, sources._imports):
             cached.cache_clear()
         return keys(bench, small)
 
@@ -96,6 +98,15 @@ def test_source_of_a_shipped_method_covers_what_it_imports():
     modules = _closure("manifold_oos.extenders.sosi")
     assert {"manifold_oos.extenders.rbf", "manifold_oos.extenders.base", "manifold_oos.numerics.kernels"} <= modules
     assert not any(name.startswith(("manifold_oos.engine", "manifold_oos.cli")) for name in modules)
+
+
+def test_statements_are_all_that_a_walk_of_the_whole_tree_finds():
+    from manifold_oos.engine import keys as sources
+
+    kinds = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    for file in [Path(sources.__file__), *Path(sources.__file__).parents[1].glob("datasets/*.py")]:
+        whole = {node for node in ast.walk(sources._tree(file)) if isinstance(node, kinds)}
+        assert {node for node in sources._statements(file) if isinstance(node, kinds)} == whole
 
 
 def test_adding_an_arm_computes_that_arm_alone(bench, small):
