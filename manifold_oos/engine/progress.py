@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median_low
 from typing import TextIO
 
 from manifold_oos.engine.plan import Line
@@ -117,7 +118,7 @@ def kind_of(lines: Iterable[Line]) -> Kind:
 
 
 class TimeLeft:
-    """The time of the trials to come: the mean of their kind, what earlier runs told, or a guess put to scale."""
+    """The time of the trials to come: the median of their kind, what earlier runs told, or a guess put to scale."""
 
     def __init__(self, trials: Sequence[Expected], workers: int) -> None:
         self.workers = workers
@@ -144,14 +145,14 @@ class TimeLeft:
     @property
     def seconds(self) -> float:
         """What is left."""
-        guessed = sum(self.trials[kind].guess * len(times) for kind, times in self.seen.items() if times)
-        scale = sum(map(sum, self.seen.values())) / guessed if guessed else 1.0
+        guessed = sum(self.trials[kind].guess for kind, times in self.seen.items() if times)
+        scale = sum(median_low(times) for times in self.seen.values() if times) / guessed if guessed else 1.0
         return sum(n * self._one(kind, scale) for kind, n in self.waiting.items()) / self.workers
 
     def _one(self, kind: Kind, scale: float) -> float:
         trial, times = self.trials[kind], self.seen.get(kind)
         if times:
-            return sum(times) / len(times)
+            return median_low(times)  # the first may have compiled
         return trial.told if trial.told is not None else scale * trial.guess
 
 

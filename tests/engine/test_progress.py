@@ -50,6 +50,14 @@ def test_a_kind_that_was_seen_takes_its_own_time_and_others_a_guess_put_to_scale
     assert left.seconds == pytest.approx(2 * 40 + 2 * 0.5) and left.judged
 
 
+def test_a_first_trial_that_compiled_does_not_count_for_the_others():
+    kind, other = [trial("sparse", i, guess=1.0) for i in range(12)], [trial("LLE", i, guess=1.0) for i in range(5)]
+    left = TimeLeft([*kind, *other], workers=1)
+    left.finish(kind[0].lines, 130.0)
+    left.finish(kind[1].lines, 2.0)
+    assert left.seconds == 10 * 2 + 5 * 2
+
+
 def test_what_earlier_runs_told_is_taken_and_workers_share_it():
     trials = [trial("SOSI", i, guess=1.0, told=30.0) for i in range(4)]
     left = TimeLeft(trials, workers=2)
