@@ -39,6 +39,9 @@ class KernelMap(Extender):
     With a small factor the map is nearly constant around each training point; with a large one K is nearly singular
     and the α are large and of changing sign.
 
+    First contact: near the best in most places, but behind ``normalized_rbf`` and ``laplacian_pyramids`` where
+    classes overlap, as without labels in two dimensions: each training point keeps its place, mistaken ones too.
+
     Parameters
     ----------
     n_neighbors : int, default=5

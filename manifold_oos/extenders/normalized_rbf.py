@@ -47,6 +47,9 @@ class NormalizedRBF(Extender):
     Do not use it to extrapolate: far from all training points it is constant, as their nearest says. One width
     serves all: where classes are sampled at very different densities, LLE adapts and this does not.
 
+    First contact: near the best in most places, but with a handful of points per class in two dimensions behind
+    ``kernel_map``, which has a width for every training point.
+
     Parameters
     ----------
     factor : float or None, default=None
