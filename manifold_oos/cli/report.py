@@ -48,10 +48,10 @@ def report(
     if root is not None:
         if targets or out:
             raise click.UsageError("--index takes all experiments of a results root: give it alone")
-        written = write_index(root, data_dir=data_dir)
+        written = write_index(root, data_dir=data_dir, done=click.echo)
         for problem in written.skipped:
             click.echo(f"left out: {problem}", err=True)
-        click.echo("\n".join(map(str, [*written.pages, written.index])))
+        click.echo(written.index)
         return
     if not targets:
         raise click.UsageError("give a config, the folder of a run, or --index with the results root")

@@ -127,7 +127,9 @@ def test_the_index_has_every_experiment_run_or_not(place: Located) -> None:
     broken = place.root / "half <i>" / "config.yaml"
     broken.parent.mkdir()
     broken.write_text("datasets: 5", encoding="utf-8")
-    written = write_index(place.root)
+    told: list[Path] = []
+    written = write_index(place.root, done=told.append)
+    assert told == written.pages, "each page is told as it is done"
     text = written.index.read_text(encoding="utf-8")
     assert written.pages == [place.folder / "report.html"] and written.pages[0].is_file()
     assert len(written.skipped) == 1 and "config.yaml" in written.skipped[0]

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,10 @@ class Written:
     skipped: list[str]
 
 
-def write_index(root: Path, *, data_dir: Path | None = None) -> Written:
-    """Write the page of every experiment of a results root, and the front page that links to them."""
+def write_index(
+    root: Path, *, data_dir: Path | None = None, done: Callable[[Path], None] = lambda page: None
+) -> Written:
+    """Write the page of every experiment of a results root, each told as it is done, and the front page of them."""
     if not root.is_dir():
         raise ConfigError(f"{root}: no such folder; give the results root, such as results/")
     entries, pages, skipped = [], [], []
@@ -58,6 +61,7 @@ def write_index(root: Path, *, data_dir: Path | None = None) -> Written:
         path = folder / "report.html"
         home = Path(os.path.relpath(root / "index.html", folder)).as_posix()
         pages.append(write_page([(place, results)], path, home=home))
+        done(path)
         address = quote(path.relative_to(root).as_posix())
         entries.append(Listed(results.experiment, states_of(results), address))
     known = {entry.experiment.name for entry in entries}
