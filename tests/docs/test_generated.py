@@ -153,3 +153,21 @@ def test_the_tutorial_s_numbers_are_those_of_the_quick_start(tmp_path):
 def test_a_readme_without_markers_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="needs the lines"):
         between("no markers", tool.BEGIN, tool.END, "table")
+
+
+def test_extenders_that_are_behind_at_first_contact_say_why():
+    """More than five points behind the best somewhere, by the page's first table: the docstring has the reason."""
+    page = (ROOT / "docs/first_contact.md").read_text(encoding="utf-8")
+    first = page.split("\n## ")[1].splitlines()
+    assert first[0].startswith("Points behind the best extender")
+    behind = {}
+    for line in first[4:]:
+        name, *cells = (cell.strip() for cell in line.strip("| ").split("|"))
+        behind[name] = max(float(cell) for cell in cells if cell != "–")
+    extenders = available("extenders")
+    assert set(behind) == set(extenders)
+    silent = [name for name, most in behind.items() if most > 5 and "First contact:" not in extenders[name].__doc__]
+    assert not silent, silent
+    for data in ("digits", "usps", "coil20", "orl"):
+        peers = page.split(f"## {data}: without labels")[1].split("\n## ")[0]
+        assert all(f"| {name} |" in peers for name in ("manifold_oos", "umap-learn", "openTSNE", "PaCMAP"))
