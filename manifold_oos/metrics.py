@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from manifold_oos.arrays import Array
-from manifold_oos.placement import MOST_ALONE, PLACEMENT, evenly, shift
+from manifold_oos.placement import MOST_ALONE, PLACEMENT, evenly, novelty_auc, shift
 
 #: A squared distance below this share of the squares that it is the difference of is not taken from them.
 CANCELLED = 1e-5
@@ -22,15 +22,16 @@ class Metric:
     """A number that a table can show, by the word of configs and ``moos list metrics``.
 
     ``needs`` says what it is computed from: predicted labels, a batch embedding, true parameters of the new or of
-    the known points, a scalar that the method reports, the clock, points with their coordinates (``inputs``), or
-    new points placed one by one (``alone``); ``per_step`` whether also for each iteration of a method that
-    reports them; ``label`` and ``unit`` name it on axes and in captions.
+    the known points, a scalar that the method reports, the clock, points with their coordinates (``inputs``),
+    new points placed one by one (``alone``), points of another kind (``foreign``), or what a fitted model takes
+    (``size``); ``per_step`` whether also for each iteration of a method that reports them; ``label`` and ``unit``
+    name it on axes and in captions.
     """
 
     name: str
     description: str
     better: Literal["lower", "higher"]
-    needs: Literal["labels", "batch", "parameters", "known", "scalar", "time", "inputs", "alone"]
+    needs: Literal["labels", "batch", "parameters", "known", "scalar", "time", "inputs", "alone", "foreign", "size"]
     compute: Callable[["Outcome"], float] | None = field(default=None, repr=False)
     per_step: bool = False
     label: str = ""
@@ -43,7 +44,8 @@ class Outcome:
 
     ``batch`` are their coordinates when all points are embedded together, ``parameters`` their true parameters;
     ``known`` and ``known_parameters`` are those of the known points. ``X_known`` and ``X_new`` are the points
-    themselves; ``alone`` the coordinates of ``evenly(n_new, MOST_ALONE)`` new points, each placed by itself.
+    themselves; ``alone`` the coordinates of ``evenly(n_new, MOST_ALONE)`` new points, each placed by itself;
+    ``foreign`` those of the points that ``chimeras`` makes. Without an embedding the coordinates are the features.
     ``once`` gives what a function makes, and may keep it by a name for other metrics of the same coordinates.
     """
 
@@ -58,6 +60,7 @@ class Outcome:
     X_known: Array | None = None
     X_new: Array | None = None
     alone: Array | None = None
+    foreign: Array | None = None
     once: Callable[[str, Callable[[], Any]], Any] = lambda name, make: make()
 
 
@@ -317,6 +320,13 @@ def _shift(outcome: Outcome) -> float:
     return shift(outcome.alone, outcome.coordinates[rows], outcome.known)
 
 
+def _novelty(outcome: Outcome) -> float:
+    known = outcome.X_known if outcome.known is None else outcome.known
+    new = outcome.X_new if outcome.coordinates is None else outcome.coordinates
+    assert known is not None and new is not None and outcome.foreign is not None
+    return novelty_auc(known, new, outcome.foreign)
+
+
 def _list() -> list[Metric]:
     def error(align: Literal["none", "procrustes"]) -> Callable[[Array, Array], float]:
         return lambda Y, batch: embedding_error(Y, batch, align)
@@ -397,6 +407,28 @@ def _list() -> list[Metric]:
             "lower",
             "alone",
             _shift,
+        ),
+        clock(
+            "milliseconds_alone",
+            f"the same for a point that comes alone, the fastest of {MOST_ALONE}; measured where shift is",
+            "time per point alone",
+            "ms",
+        ),
+        Metric(
+            "novelty_auc",
+            "chance that a point made of halves of two others lies farther from the known ones than a new point",
+            "higher",
+            "foreign",
+            _novelty,
+            label="AUC of novelty",
+        ),
+        Metric("model_kilobytes", "size of what places points, pickled", "lower", "size", unit="kB"),
+        Metric(
+            "peak_megabytes",
+            "what the process grows by at most while it fits and places (Linux)",
+            "lower",
+            "size",
+            unit="MiB",
         ),
     ]
 

@@ -39,6 +39,8 @@ NEIGHBORS = 10
 MOST_PAIRS = 2**22
 #: New points that are placed one by one for the shift.
 MOST_ALONE = 20
+#: Points of no kind that are placed for the novelty.
+MOST_FOREIGN = 100
 
 
 def evenly(n: int, most: int) -> Index:
@@ -203,6 +205,42 @@ def shift(alone: Array, together: Array, known: Array) -> float:
     spread = float(np.sqrt(np.mean(np.sum((known - known.mean(axis=0)) ** 2, axis=1))))
     moved = float(np.linalg.norm(alone - together, axis=1).mean())
     return moved / spread if spread > 0 else float("nan")
+
+
+def chimeras(X_new: Array) -> Array:
+    """Points like none of the data: the first half of the features of one new point, the rest of another.
+
+    Examples
+    --------
+    >>> chimeras(np.array([[1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3], [4, 4, 4, 4]])).tolist()
+    [[1, 1, 3, 3], [2, 2, 4, 4], [3, 3, 1, 1], [4, 4, 2, 2]]
+    """
+    n, half = len(X_new), X_new.shape[1] // 2
+    rows = evenly(n, MOST_FOREIGN)
+    return np.hstack([X_new[rows, :half], X_new[(rows + n // 2) % n, half:]])
+
+
+def novelty_auc(known: Array, new: Array, foreign: Array) -> float:
+    """How well the distance to the nearest known coordinates tells foreign points from new ones.
+
+    Parameters
+    ----------
+    known, new, foreign : ndarray of shape (N, d), (n, d), (m, d)
+        Coordinates.
+
+    Returns
+    -------
+    float
+        The chance that a foreign point is farther from the known ones than a new point: .5 where it tells nothing.
+
+    Examples
+    --------
+    >>> novelty_auc(np.array([[0.0], [1.0]]), np.array([[0.1], [1.2]]), np.array([[3.0], [0.95]]))
+    0.5
+    """
+    near, far = (_distances(known, points).min(axis=1) for points in (new, foreign))
+    ranks = rankdata(np.concatenate([near, far]))[len(near) :]
+    return float((ranks.sum() - len(far) * (len(far) + 1) / 2) / (len(near) * len(far)))
 
 
 def _ranks(X_known: Array, X_new: Array, Y_known: Array, Y_new: Array) -> Iterator[tuple[Ranks, Ranks]]:

@@ -8,6 +8,7 @@ from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, ValidationError, 
 from pydantic.json_schema import JsonSchemaValue
 
 from manifold_oos.config import limits
+from manifold_oos.config.pairs import Pairs, pair_arms
 from manifold_oos.config.places import all_lines
 from manifold_oos.config.split import Repeats
 from manifold_oos.config.split import Split as Split
@@ -190,6 +191,7 @@ class Experiment(Strict):
     datasets: list[Data] = Field(min_length=1)
     split: Split = Split()
     arms: dict[str, Arm] = Field(min_length=1)
+    pairs: Pairs | None = None
     selection: list[Protocol] = [Protocol(name="train_only")]
     cv: CrossValidation = CrossValidation()
     metrics: Names = []
@@ -358,6 +360,8 @@ def expand(tree: Mapping[str, Any]) -> dict[str, Any]:
         named = stages.get("extender", stages.get("embedding", stages.get("classifier")))
         name = named.get("name") if isinstance(named, Mapping) else named
         tree["arms"] = {str(name): stages | {"classifier": stages.get("classifier", "nn")}}
+    if "pairs" in tree and isinstance(tree.get("arms", {}), Mapping):
+        tree["arms"] = {**tree.get("arms", {}), **pair_arms(tree["pairs"])}
     selection = tree.get("selection")
     if isinstance(selection, Mapping) and "name" not in selection:
         tree["selection"] = [{name: options} for name, options in selection.items()]

@@ -118,6 +118,7 @@ class ArmRun:
             placed = bench.place(methods["embedding"], methods.get("extender"), d, self.request.arm.batch)
         if "classifier" in methods:
             labelled = bench.label(methods["classifier"], placed, self.settled.dims)
+        metrics = list(metrics)
         needs = {METRICS[name].needs for name in metrics}
         batch = None
         if placed is not None and "batch" in needs:
@@ -127,15 +128,18 @@ class ArmRun:
         own = labelled.labels if labelled else steps[-1].labels if steps else None  # those of the extender itself
         new, known = (placed.new, placed.known) if placed else (None, None)
         scalars = self._scalars(placed) if placed and "scalar" in needs else {}
+        if "size" in needs:
+            scalars |= bench.sizes(placed, lambda fresh: ArmRun(self.request, fresh).run(assignment, ()), metrics)
+        foreign = bench.foreign(placed) if "foreign" in needs else None
         outcome = Outcome(
-            points.y_new, own, new, batch, points.parameters, scalars,
-            known, points.known_parameters, points.X, points.X_new, alone, self._once(placed),
+            points.y_new, own, new, batch, points.parameters, scalars, known, points.known_parameters,
+            points.X, points.X_new, alone[0] if alone else None, foreign, self._once(placed),
         )  # fmt: skip
         fits = dict(placed.fits) if placed else {}
         caught = [text for fit in fits.values() for text in fit.warnings]
         caught += [*(placed.warnings if placed else ()), *(labelled.warnings if labelled else ())]
         learned = {f"{stage}.{key}": value for stage, fit in fits.items() for key, value in reported(fit.estimator)}
-        times = self._times(placed, labelled)
+        times = self._times(placed, labelled) | ({"milliseconds_alone": 1000 * alone[1]} if alone else {})
         watched = self._steps(placed, methods, outcome) if placed else []
         d = placed.d if placed else None
         return Result(d, placed, labelled, outcome, watched, learned, list(dict.fromkeys(caught)), times)
@@ -205,8 +209,10 @@ def compute(name: str, outcome: Outcome) -> float | None:
         "parameters": outcome.coordinates is None or not outcome.parameters,
         "known": outcome.known is None or not outcome.known_parameters,
         "scalar": name not in outcome.scalars,
+        "size": name not in outcome.scalars,
         "inputs": outcome.coordinates is None or outcome.known is None or outcome.X_new is None,
         "alone": outcome.coordinates is None or outcome.alone is None,
+        "foreign": outcome.foreign is None,
         "time": True,
     }[metric.needs]
     if missing:

@@ -2,9 +2,10 @@
 
 import copy
 import json
+import pickle
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,10 +16,11 @@ from sklearn.base import clone
 from manifold_oos import registry
 from manifold_oos.arrays import Array
 from manifold_oos.config.model import Method
+from manifold_oos.costs import peak_growth
 from manifold_oos.engine.splits import Points
 from manifold_oos.numerics.kernels import squared_distances
-from manifold_oos.numerics.shared import saved_seconds
-from manifold_oos.placement import MOST_ALONE, evenly
+from manifold_oos.numerics.shared import Kept, saved_seconds, sharing
+from manifold_oos.placement import MOST_ALONE, chimeras, evenly
 from manifold_oos.registry import KINDS, signature
 from manifold_oos.steps import Step
 
@@ -174,8 +176,8 @@ class Workbench:
             Y, known_key = estimator.training_embedding_, key
         return Placed(key, known_key, Y, new, d, fits, seconds, more)
 
-    def alone(self, placed: Placed) -> Array | None:
-        """Coordinates of some new points, each placed without the others.
+    def later(self, placed: Placed) -> Callable[[Array], Array] | None:
+        """The map of points that come later, without those that are placed already.
 
         None where all points were embedded together, or where the known points move with the new ones.
         """
@@ -191,10 +193,38 @@ class Workbench:
                 return clone(extender).fit(points.X, Y, points.y, **arguments).transform(x)
             return (embedding if extender is None else extender).transform(x)
 
-        rows = evenly(len(points.X_new), MOST_ALONE)
-        wide = self.once(("alone", placed.key), lambda: np.vstack([place(points.X_new[[i]]) for i in rows]))
-        coordinates: Array = wide[:, : placed.d]
-        return coordinates
+        return place
+
+    def alone(self, placed: Placed) -> tuple[Array, float] | None:
+        """Coordinates of some new points, each placed without the others, and the seconds of the fastest."""
+        place, X_new = self.later(placed), self.points.X_new
+        if place is None:
+            return None
+        rows = evenly(len(X_new), MOST_ALONE)
+        made = self.once(("alone", placed.key), lambda: [timed(lambda i=i: place(X_new[[i]])) for i in rows])
+        return np.vstack([one[0] for one in made])[:, : placed.d], min(one[1] for one in made)
+
+    def foreign(self, placed: Placed | None) -> Array | None:
+        """Where points of no kind are placed; themselves where nothing is placed."""
+        points = chimeras(self.points.X_new)
+        place = None if placed is None else self.later(placed)
+        if placed is None or place is None:
+            return points if placed is None else None
+        wide: Array = self.once(("foreign", placed.key), lambda: place(points))
+        return wide[:, : placed.d]
+
+    def sizes(
+        self, placed: Placed | None, again: Callable[["Workbench"], Any], wanted: Iterable[str]
+    ) -> dict[str, float]:
+        """What a fitted arm takes: its pickle, and the process while everything is done again, nothing shared."""
+        found = {}
+        if "model_kilobytes" in wanted and placed is not None and placed.fits:
+            last = placed.fits.get("extender", placed.fits["embedding"]).estimator
+            found["model_kilobytes"] = len(pickle.dumps(last)) / 1000
+        if "peak_megabytes" in wanted:
+            with sharing(Kept()):
+                found["peak_megabytes"] = peak_growth(lambda: again(Workbench(self.points))) / 2**20
+        return {name: value for name, value in found.items() if np.isfinite(value)}
 
     def label(self, classifier: Method, placed: Placed | None, dims: Sequence[int] = ()) -> Labelled:
         """Labels of the new points, in the ambient space or on coordinates."""
