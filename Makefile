@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs check coverage package chaos mutants reproduce grid clean
+.PHONY: demo test lint docs check coverage package chaos mutants reproduce grid grid-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/moos run configs/quickstart.yaml
@@ -47,10 +47,20 @@ mutants: $(VENV)/.dev
 reproduce: $(VENV)/.installed
 	$(BIN)/python -m manifold_oos.reporting.pages.reproduction
 
-# Every embedding with every extender on eight data sets, and the recommendation computed from it.
-grid: $(VENV)/.installed
-	$(BIN)/moos run configs/grid/extenders.yaml configs/grid/all.yaml --skip-missing
-	$(BIN)/python -m manifold_oos.reporting.pages.which_extender
+# The comparison of docs/which_extender.md, tuned and untuned, on fourteen data sets: about half an hour on two cores,
+# resumable; MORE="--scheduler tcp://host:port" for a cluster. grid-quick has one split of each set and writes the same
+# page to build/grid.
+MORE ?=
+grid: $(VENV)/.neighbors
+	$(BIN)/python benchmarks/contracts_table.py --write results/grid/contracts.md
+	$(BIN)/python -m manifold_oos.reporting.pages.which_extender $(MORE)
+
+grid-quick: $(VENV)/.neighbors
+	$(BIN)/python -m manifold_oos.reporting.pages.which_extender --splits 1 --out build/grid --docs build/grid/docs $(MORE)
+
+$(VENV)/.neighbors: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[neighbors]"
+	touch $@
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

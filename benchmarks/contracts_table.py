@@ -1,20 +1,23 @@
 """What placing new points keeps, measured for every extender and for the maps of embeddings: a Markdown table.
 
-Usage: python benchmarks/contracts_table.py
+Usage: python benchmarks/contracts_table.py [--write FILE]
 Each number is a mean distance over the spread of the known points on the sample of the contracts; ✓ is below 1e-6.
 A dash: the question does not arise, or the method refuses.
 """
 
+import argparse
 import pickle
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from manifold_oos.atomic import write_text
 from manifold_oos.contracts import partner, sample
 from manifold_oos.placement import shift
 from manifold_oos.registry import absent, available, import_class
@@ -94,15 +97,21 @@ def cell(value: float) -> str:
     return "–" if np.isnan(value) else "✓" if value < KEPT else f"{value:.2g}"
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, help="write the table to a file")
+    options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    print("\n".join(f"- **{name}**: {text}" for name, text in COLUMNS.items()), end="\n\n")
-    print("| | " + " | ".join(COLUMNS) + " |\n|---|" + "---|" * len(COLUMNS))
+    lines = ["| | " + " | ".join(COLUMNS) + " |", "|---|" + "---|" * len(COLUMNS)]
     for name, (method, extender) in methods().items():
         values = measure(Map(method, extender))
-        print(f"| {name} | " + " | ".join(cell(values[column]) for column in COLUMNS) + " |", flush=True)
+        lines.append(f"| {name} | " + " | ".join(cell(values[column]) for column in COLUMNS) + " |")
+    text = "\n".join([*(f"- **{name}**: {words}" for name, words in COLUMNS.items()), "", *lines]) + "\n"
+    if options.write:
+        write_text(options.write, text)
+    print(text, end="")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -352,6 +352,9 @@ def _list() -> list[Metric]:
         "value of the method's objective, also at each iteration",
         "kernel width, also at each iteration",
     )
+    alone = f"the same for a point that comes alone, the fastest of {MOST_ALONE}; measured where shift is"
+    foreign = "chance that a point made of halves of two others lies farther from the known ones than a new point"
+    peak = "what the process grows by at most while it fits and places (Linux)"
     regular = "R̂ = Ĝ − λD̂ of the interpolator (SOSI eq. 8), summed over coordinates"
     return [
         rate("misclassification_rate", "a wrong", "lower", _labels),
@@ -408,28 +411,10 @@ def _list() -> list[Metric]:
             "alone",
             _shift,
         ),
-        clock(
-            "milliseconds_alone",
-            f"the same for a point that comes alone, the fastest of {MOST_ALONE}; measured where shift is",
-            "time per point alone",
-            "ms",
-        ),
-        Metric(
-            "novelty_auc",
-            "chance that a point made of halves of two others lies farther from the known ones than a new point",
-            "higher",
-            "foreign",
-            _novelty,
-            label="AUC of novelty",
-        ),
-        Metric("model_kilobytes", "size of what places points, pickled", "lower", "size", unit="kB"),
-        Metric(
-            "peak_megabytes",
-            "what the process grows by at most while it fits and places (Linux)",
-            "lower",
-            "size",
-            unit="MiB",
-        ),
+        clock("milliseconds_alone", alone, "time per point alone", "ms"),
+        Metric("novelty_auc", foreign, "higher", "foreign", _novelty, label="AUC of novelty"),
+        Metric("model_kilobytes", "size of what places points, pickled", "lower", "size", label="model", unit="kB"),
+        Metric("peak_megabytes", peak, "lower", "size", label="peak memory", unit="MiB"),
     ]
 
 

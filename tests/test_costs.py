@@ -1,13 +1,14 @@
 """What a method says that it will take is what it takes, and a fit that takes too much is refused before."""
 
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from manifold_oos import costs
 from manifold_oos.contracts import partner
-from manifold_oos.costs import NotEnoughMemory, available_memory, evaluate, needed, readable
+from manifold_oos.costs import NotEnoughMemory, available_memory, evaluate, needed, peak_growth, readable
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.embeddings.isomap import Isomap, LandmarkIsomap
 from manifold_oos.extenders.landmark import LandmarkExtender
@@ -139,3 +140,13 @@ def test_median_distance_of_many_points_is_that_of_some(monkeypatch):
     assert some == kernels.median_distance(X[::-1])
     assert whole == pytest.approx(some, rel=0.1)
     assert whole != some
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux tells")
+def test_the_peak_is_what_was_held_at_once():
+    def action():
+        for _ in range(3):
+            np.ones(4_000_000)
+
+    assert 30 < peak_growth(action) / 2**20 < 60
+    assert peak_growth(lambda: None) / 2**20 < 1

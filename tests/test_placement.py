@@ -1,15 +1,21 @@
 """Label-free metrics against scikit-learn, a co-ranking matrix filled by loops, and their own promises."""
 
+import pickle
+
 import numpy as np
 import pytest
 import yaml
 from scipy.stats import spearmanr
 from sklearn import manifold
+from sklearn.metrics import roc_auc_score
 
 from manifold_oos import placement
 from manifold_oos.config.load import load_config
+from manifold_oos.embeddings import KPCA
+from manifold_oos.engine.replay import split_points
 from manifold_oos.engine.runner import run_experiment
 from manifold_oos.engine.store import Store
+from manifold_oos.extenders import RBFExtender
 from manifold_oos.numerics.shared import Kept, sharing
 from manifold_oos.placement import (
     PLACEMENT,
@@ -188,3 +194,61 @@ def test_a_grid_can_be_decided_without_labels(tmp_path):
     with Store(tmp_path) as store:
         rows = collect(experiment, store, plan=summary.plan).rows
     assert set(rows["chosen"]) == {'{"extender.sigma": 2.0}'}
+
+
+def test_novelty_is_scikit_learns_area_under_the_curve():
+    X_known, X_new, _, _ = data()
+    foreign = X_new[:7] + 1.0
+    near, far = (np.linalg.norm(Z[:, None] - X_known[None], axis=2).min(axis=1) for Z in (X_new, foreign))
+    expected = roc_auc_score([0] * len(near) + [1] * len(far), np.concatenate([near, far]))
+    assert placement.novelty_auc(X_known, X_new, foreign) == pytest.approx(expected)
+
+
+def test_a_map_that_snaps_to_known_points_tells_nothing_new():
+    X_known, X_new, Y_known, _ = data()
+    assert placement.novelty_auc(Y_known, Y_known[:9], Y_known[5:8]) == 0.5
+    assert placement.novelty_auc(X_known, X_known[:9], X_new) == 1.0
+
+
+def test_what_a_run_measures_of_novelty_alone_and_sizes(tmp_path):
+    """Against the same things done by hand; an arm without coordinates is judged by its features."""
+    config = {
+        "dataset": {"name": "digits", "classes": 3, "per_class": 30, "normalize": "unit"},
+        "split": {"train_per_class": 15, "repetitions": 1},
+        "arms": {
+            "nn": {"classifier": "nn"},
+            "rbf": {"embedding": {"name": "kpca", "n_components": 3}, "extender": "rbf", "classifier": "nn"},
+            "own": {"embedding": {"name": "kpca", "n_components": 3}, "classifier": "nn"},
+            "gom": {"embedding": {"name": "kpca", "n_components": 3}, "extender": "gom"},
+        },
+        "metrics": ["misclassification_rate", "novelty_auc", "shift", "model_kilobytes", "peak_megabytes"],
+    }
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(config))
+    experiment = load_config(path)
+    summary = run_experiment(experiment, tmp_path / "out")
+    assert not summary.failed
+    with Store(tmp_path / "out") as store:
+        rows = collect(experiment, store, plan=summary.plan).rows
+    values = {(row.arm, row.metric): row.value for row in rows.itertuples()}
+    points = split_points(experiment, experiment.datasets[0], 15, 0)
+    half = points.X.shape[1] // 2
+    n = len(points.X_new)
+    foreign = np.array([[*points.X_new[i, :half], *points.X_new[(i + n // 2) % n, half:]] for i in range(n)])
+    kpca = KPCA(n_components=3).fit(points.X)
+    rbf = RBFExtender().fit(points.X, kpca.embedding_)
+    for arm, known, place in [
+        ("nn", points.X, lambda Z: Z),
+        ("own", kpca.embedding_, kpca.transform),
+        ("rbf", kpca.embedding_, rbf.transform),
+    ]:
+        near, far = (
+            np.linalg.norm(Z[:, None] - known[None], axis=2).min(axis=1)
+            for Z in map(place, (points.X_new, foreign))
+        )
+        expected = roc_auc_score([0] * len(near) + [1] * len(far), np.concatenate([near, far]))
+        assert values[arm, "novelty_auc"] == pytest.approx(expected), arm
+    assert values["rbf", "model_kilobytes"] == pytest.approx(len(pickle.dumps(rbf)) / 1000, rel=0.02)
+    assert ("nn", "model_kilobytes") not in values
+    assert {arm for arm, metric in values if metric == "milliseconds_alone"} == {"rbf", "own", "gom"}
+    assert values["gom", "milliseconds_alone"] > values["rbf", "milliseconds_alone"]  # it is fitted for each point

@@ -13,6 +13,7 @@ def plain_config(experiment: Experiment) -> dict[str, Any]:
     """A config as one would write it, every default and include spelled out."""
     plain: dict[str, Any] = _plain(experiment)
     plain["arms"] = _plain(experiment.shown)
+    plain.pop("pairs", None)
     for name, reading in experiment.readings.items():
         plain["readings"][name] |= reading.written
         if reading.written["datasets"] is None:

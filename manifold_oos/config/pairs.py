@@ -57,6 +57,15 @@ def pair_arms(pairs: Any) -> dict[str, dict[str, Any]]:
     return arms
 
 
+def block_of(pairs: Any, arm: str) -> str:
+    """The block that an arm is of, "" where it is of none."""
+    blocks = pairs.get("blocks") if isinstance(pairs, Mapping) else None
+    for name, block in blocks.items() if isinstance(blocks, Mapping) else ():
+        if arm in pair_arms({**pairs, "blocks": {name: block}}):
+            return str(name)
+    return ""
+
+
 def _methods(value: Any) -> Iterator[dict[str, Any]]:
     for item in listed(value) or []:
         whole = dict(item) if isinstance(item, Mapping) else {"name": item}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from manifold_oos.config.pairs import block_of
 from manifold_oos.config.yaml_tree import Key, Tree
 
 
@@ -23,6 +24,8 @@ def _written(tree: Tree, path: Key) -> Key:
     values = tree.values
     if path[:2] == ("datasets", 0) and "datasets" not in values and "dataset" in values:
         return ("dataset", *path[2:])
+    if path[:1] == ("arms",) and len(path) > 1 and (block := block_of(values.get("pairs"), str(path[1]))):
+        return ("pairs", "blocks", block, *path[2:])
     if path[:1] == ("arms",) and len(path) > 1 and "arms" not in values:
         return path[2:]
     if path[:1] == ("published",) and isinstance(values.get("published"), Mapping):

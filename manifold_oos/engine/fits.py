@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -201,7 +202,7 @@ class Workbench:
         if place is None:
             return None
         rows = evenly(len(X_new), MOST_ALONE)
-        made = self.once(("alone", placed.key), lambda: [timed(lambda i=i: place(X_new[[i]])) for i in rows])
+        made = self.once(("alone", placed.key), lambda: [timed(partial(place, X_new[[i]])) for i in rows])
         return np.vstack([one[0] for one in made])[:, : placed.d], min(one[1] for one in made)
 
     def foreign(self, placed: Placed | None) -> Array | None:

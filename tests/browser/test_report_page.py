@@ -1,6 +1,6 @@
 """The pages in Chromium: what a person sees and does, and that nothing leaves the page or runs from its data."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,36 +10,6 @@ from numpy.typing import NDArray
 from report_run import CLOSING, HOSTILE, KNOWN, NEW
 
 Open = Callable[..., Any]
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    """Open a page; at the end no error was logged, no request left, and no string of the data became code."""
-    opened = []
-
-    def open_(path: Path, *, width: int = 1280, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, **options)
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        errors: list[str] = []
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("request", lambda request: _allowed(request.url, errors))
-        page.goto(path.as_uri())
-        opened.append((context, page, errors))
-        return page
-
-    yield open_
-    for context, page, errors in opened:
-        assert errors == []
-        assert page.evaluate("window.hacked") is None
-        context.close()
-
-
-def _allowed(url: str, errors: list[str]) -> None:
-    if not url.startswith(("file:", "data:", "blob:")):
-        errors.append(f"request to {url}")
 
 
 def show_viewer(page: Any) -> Any:

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from manifold_oos.config.model import Experiment
 from manifold_oos.engine.progress import make_progress
@@ -24,13 +25,13 @@ def parser_of(description: str | None) -> argparse.ArgumentParser:
 
 
 def run_and_collect(
-    experiment: Experiment, out: Path, workers: int | None, *, skip_missing: bool = False
+    experiment: Experiment, out: Path, workers: int | None, *, skip_missing: bool = False, **more: Any
 ) -> tuple[RunSummary, Results]:
-    """Compute what the store lacks, and everything that it then has."""
+    """Compute what the store lacks, and everything that it then has; ``more`` is for :func:`run_experiment`."""
     progress = make_progress(experiment.metrics[0])
     offline = True if skip_missing else None
     summary = run_experiment(
-        experiment, out, workers, skip_missing=skip_missing, offline=offline, progress=progress
+        experiment, out, workers, skip_missing=skip_missing, offline=offline, progress=progress, **more
     )
     if summary.interrupted:
         raise KeyboardInterrupt

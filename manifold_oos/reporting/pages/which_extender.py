@@ -1,223 +1,300 @@
-"""Write docs/which_extender.md from the stored rows of configs/grid: ranks, errors, costs and what follows.
+"""Run configs/grid and write what follows from it: ``make grid``, or ``make grid-quick`` with fewer splits.
 
-Each recommendation is the arm of the best average rank among those that fit a situation, with the arms that the
-test of the ranks does not tell apart from it. Nothing is run here: ``moos run configs/grid/extenders.yaml
-configs/grid/all.yaml`` fills the store, in parts if need be, and the page says how many splits there were.
+What the store has is not computed again, so a stopped run resumes. The numbers go to results/grid (``cells.csv``
+and ``pictures.json``); docs/which_extender.md with its figures and the interactive page docs/grid.html are written
+from these two files alone, so that ``--pages`` needs no store.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from pathlib import Path
 
 import pandas as pd
 
 from manifold_oos.atomic import atomic, write_text
-from manifold_oos.config.load import load_config
-from manifold_oos.config.model import Arm, Experiment
-from manifold_oos.errors import DataError
-from manifold_oos.registry import find
-from manifold_oos.reporting.figures.pareto import pareto_figure, pareto_front
+from manifold_oos.metrics import METRICS, label_of
+from manifold_oos.reporting.figures.pareto import pareto_figure
 from manifold_oos.reporting.figures.ranks import rank_figure
-from manifold_oos.reporting.pages.common import DOCS, parser_of, start, stored
+from manifold_oos.reporting.pages.common import DOCS, parser_of, run_and_collect, start
+from manifold_oos.reporting.pages.grid_data import experiments, read_data, write_data
+from manifold_oos.reporting.pages.grid_page import grid_page
+from manifold_oos.reporting.pages.grid_tables import (
+    ALONE,
+    ERROR,
+    NOVELTY,
+    R2,
+    RNX,
+    Grid,
+    advice,
+    costs,
+    failures,
+    judge,
+    matrix,
+    milliseconds,
+    named,
+    number,
+    tuning,
+)
 from manifold_oos.reporting.render import markdown_table
-from manifold_oos.results.collect import Results
-from manifold_oos.results.statistics import Ranking, rank_arms
+from manifold_oos.results.statistics import rank_arms
 
-PAGE = DOCS / "which_extender.md"
-IMAGES = DOCS / "images"
-ERROR, TIME, FIT = "misclassification_rate", "milliseconds_per_sample", "fit_seconds"
-#: What mostly changes between the pictures of a class; the other sets mix it.
-VARIES = {"coil20": "view", "eth80": "view", "umist": "view", "fei": "view", "yaleb": "light", "pie": "light"}
-BUDGETS = (0.1, 1.0)
-FEW = 5
-
-
-def mean_of(results: Results, metric: str) -> pd.DataFrame:
-    """The mean of a metric over the splits: a row per data set, a column per arm."""
-    cells = results.cells[results.cells["metric"] == metric]
-    table = cells.pivot_table(index="dataset", columns="arm", values="mean", sort=False, observed=True)
-    return table[[arm for arm in results.experiment.arms if arm in table]]
+#: What the question is answered by; the last three are times and promises.
+LOOKED_AT = {
+    RNX: "area under R_NX",
+    "trustworthiness": "trustworthiness",
+    "continuity": "continuity",
+    "shepard_correlation": "Shepard",
+    ERROR: "error of nearest neighbours (%)",
+    NOVELTY: "AUC of novelty",
+    "shift": "moves when it comes alone",
+    ALONE: "alone (ms)",
+}
 
 
-def is_transductive(arm: Arm) -> bool:
-    """Whether an arm needs the new points together."""
-    methods = (("extenders", arm.extender), ("classifiers", arm.classifier))
-    found: list[Any] = [find(kind, method.name) for kind, method in methods if method is not None]
-    return any(method.transductive for method in found)
-
-
-def situations(experiment: Experiment, errors: pd.DataFrame, times: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The errors that a situation leaves: some data sets, some arms."""
-    sizes = {data.label: experiment.split_of(data).sizes[0] for data in experiment.datasets}
-    slow = times.median()
-    pointwise = [arm for arm in errors if not is_transductive(experiment.arms[str(arm)])]
-
-    def sets(keep: Callable[[str], bool]) -> pd.DataFrame:
-        return errors.loc[[label for label in errors.index if keep(label)]]
-
-    found = {"any of the eight sets, new points together": errors, "new points one by one": errors[pointwise]}
-    for budget in BUDGETS:
-        cheap = [arm for arm in errors if slow[str(arm)] <= budget]
-        found[f"at most {budget:g} ms for a new point"] = errors[cheap]
-    found[f"up to {FEW} known points of a class"] = sets(lambda label: sizes[label] <= FEW)
-    found[f"more than {FEW} known points of a class"] = sets(lambda label: sizes[label] > FEW)
-    for what in ("view", "light"):
-        found[f"the {what} changes"] = errors.loc[[label for label in errors.index if VARIES.get(label) == what]]
-    return {name: frame for name, frame in found.items() if frame.size}
-
-
-def pairs(experiment: Experiment, errors: pd.DataFrame) -> pd.DataFrame:
-    """Errors of embedding + extender, a row per (data set, embedding), a column per extender that all rows have."""
-    records = []
-    for name in errors:
-        arm = experiment.arms[str(name)]
-        if arm.embedding is not None and arm.extender is not None:
-            for label, value in errors[name].items():
-                records.append((label, arm.embedding.name, arm.extender.name, value))
-    frame = pd.DataFrame.from_records(records, columns=["dataset", "embedding", "extender", "error"])
-    return frame.pivot_table(index=["dataset", "embedding"], columns="extender", values="error", sort=False)
-
-
-def advice(situation: str, errors: pd.DataFrame, costs: pd.Series | None) -> list[str]:
-    """One line of the recommendation."""
-    ranking = rank_arms(errors, better="lower")
-    best = str(ranking.ranks.index[0])
-    told = [arm for arm in ranking.ranks.index[1:] if not ranking.p.loc[best, arm] < 0.05]
-    near = ", ".join(f"{arm} {ranking.ranks[arm]:.1f}" for arm in told[:4]) + (", …" if len(told) > 4 else "")
-    cost = "" if costs is None else f"{costs[best]:.2g}"
-    complete = errors.dropna()
-    mean = f"{complete[best].mean():.1f}"
-    return [situation, f"**{best}**", f"{ranking.ranks[best]:.1f} of {len(ranking.ranks)}", mean, cost, near or "–"]
-
-
-def arms_table(results: Results, errors: pd.DataFrame, times: pd.DataFrame, ranking: Ranking) -> str:
-    """Every arm: rank, errors, costs, and whether it is on the front of error and cost."""
-    fits = mean_of(results, FIT)
-    order = [str(arm) for arm in ranking.ranks.index]
-    cost, score = times.median()[order], errors.mean()[order]
-    front = {order[i] for i in pareto_front(cost.tolist(), score.tolist())}
-    rows = []
-    for arm in order:
-        best = [
-            f"**{v:.1f}**" if v == errors.loc[str(label)].min() else f"{v:.1f}" for label, v in errors[arm].items()
-        ]
-        own = f"{cost[arm]:.2g}{' ◆' if arm in front else ''}"
-        fit = f"{fits[arm].median():.2g}" if arm in fits else "–"
-        rows.append([arm, f"{ranking.ranks[arm]:.2f}", f"{score[arm]:.1f}", *best, fit, own])
-    return markdown_table(["arm", "rank", "mean", *map(str, errors.index), "fit (s)", "new point (ms)"], rows)
-
-
-def matrix_table(table: pd.DataFrame) -> str:
-    """The mean error of every embedding with every extender, where all data sets have theirs."""
-    groups = table.groupby("embedding", sort=False)
-    means = groups.mean().where(groups.count() == table.index.get_level_values("dataset").nunique())
-    rows = []
-    for embedding, line in means.iterrows():
-        low = line.min()
-        cells = ["–" if pd.isna(v) else f"**{v:.1f}**" if v == low else f"{v:.1f}" for v in line]
-        rows.append([str(embedding), *cells])
-    return markdown_table(["embedding", *map(str, means.columns)], rows)
-
-
-def draw(name: str, ranking: Ranking, points: pd.DataFrame) -> list[str]:
-    """The two figures, and the lines that show them."""
-    figures = {
-        f"{name}_ranks": rank_figure(ranking),
-        f"{name}_cost": pareto_figure(points, x_label="time per new point (ms, median)", y_label="mean error (%)"),
-    }
-    for stem, figure in figures.items():
-        with atomic(IMAGES / f"{stem}.png") as file:
-            figure.savefig(file, format="png", dpi=120)
+def answer(grid: Grid) -> list[str]:
+    """The question of a first reader, answered from the rows after UMAP."""
+    after = grid.arms("looking", tuned=False, embedding="umap") & ~grid.cells["together"]
+    judged = {m: judge(grid.table("looking", m, after), "higher") for m in list(LOOKED_AT)[:4]}
+    found = judged[RNX]
+    best = next(str(arm) for arm in found.ranks.index if " + " in str(arm))
+    extender, like = best.split(" + ")[1], [arm for arm in found.alike if arm != best]
+    low, high = (int(f(grid.cells.loc[grid.cells["config"] == "looking", "known"])) for f in (min, max))
+    first = [arm for arm in found.ranks.index if arm != "umap"][:5]
+    rows = [
+        [f"`{arm}`", *(number(grid.number("looking", arm, m), m) for m in list(LOOKED_AT)[:-1]),
+         milliseconds(grid.number("looking", arm, ALONE))]
+        for arm in [*first, "umap"]
+    ]  # fmt: skip
+    others = "; ".join(
+        f"by {LOOKED_AT[m]} the first is `{one.best}` ({one.ranks[one.best]:.1f}), `{best}` has"
+        f" {one.ranks[best]:.1f}"
+        for m, one in judged.items()
+        if m != RNX
+    )
+    by_features = number(grid.number("looking", "nn", NOVELTY), NOVELTY)
+    by_map = number(float(grid.table("looking", NOVELTY, after).median().max()), NOVELTY)
     return [
-        f"![Average ranks over the data sets](images/{name}_ranks.png)",
+        "## I have 500 unlabelled images and UMAP coordinates; how do I place tomorrow's?",
         "",
-        f"![Error against the time for a new point](images/{name}_cost.png)",
+        f"With `{extender}`. Over {len(found.values)} sets of {low} to {high} known points, without labels or tuned"
+        f" parameters, it has the best average rank of the maps that take points one by one by the area under R_NX"
+        f" ({found.rank_text(best)}; not told apart: {named(like, found)}); UMAP's own `transform` has"
+        f" {found.ranks['umap']:.1f}. Of the other label-free measures, {others}. The best five and UMAP's own,"
+        " medians"
+        " over the sets:",
+        "",
+        markdown_table(["", *LOOKED_AT.values()], rows),
+        "",
+        "```python",
+        "from sklearn.datasets import load_digits",
+        "from sklearn.manifold import Isomap",
+        "",
+        "from manifold_oos import OutOfSample",
+        "",
+        "images = load_digits().data",
+        "coordinates = Isomap(n_components=2).fit_transform(images[:500])  # stands for your UMAP coordinates",
+        f'model = OutOfSample(coordinates, "{extender}").fit(images[:500])',
+        "print(model.transform(images[500:503]).shape, model.novelty(images[500:503]).shape)",
+        "```",
+        "",
+        "```text",
+        "(3, 2) (3,)",
+        "```",
+        "",
+        "`novelty` looks at the images, because coordinates tell foreign points badly: the AUC of the distance"
+        " to the"
+        f" nearest known one is {by_features} in the features and at most {by_map} in these coordinates. To save"
+        " the"
+        " model and to use it from the command line: [Your own data](own_data.md); coordinates in a config:"
+        " [Any embedding](any_embedding.md).",
     ]
 
 
-def splits_text(results: Results) -> str:
-    """How many splits there are of the number the config asks for."""
-    asked = max(results.experiment.split_of(data).rounds for data in results.experiment.datasets)
-    low, high = int(results.cells["splits"].min()), int(results.cells["splits"].max())
-    return f"{low if low == high else f'{low} to {high}'} of {asked} splits"
-
-
-def supervised(names: Iterable[str], wanted: bool) -> list[str]:
-    """The embeddings that use labels, or those that do not."""
-    found: dict[str, Any] = {name: find("embeddings", name) for name in names}
-    return [name for name, embedding in found.items() if embedding.supervised is wanted]
-
-
-def page(one: Results, every: Results | None) -> str:
-    """The text of the page."""
-    errors, times = mean_of(one, ERROR).dropna(axis=1), mean_of(one, TIME)
-    ranking = rank_arms(errors, better="lower")
-    costs = times.median()
-    rows = [advice(name, frame, costs) for name, frame in situations(one.experiment, errors, times).items()]
-    grid: list[str] = []
-    if every is not None:
-        table = pairs(every.experiment, mean_of(every, ERROR))
-        common = table.dropna(axis=1, thresh=int(0.9 * len(table))).dropna()
-        for words, wanted in (("uses labels", True), ("uses no labels", False)):
-            names = supervised(common.index.get_level_values("embedding").unique(), wanted)
-            rows.append(advice(f"the embedding is given and {words}", common.loc[(slice(None), names), :], None))
-        overall = rank_arms(common, better="lower")
-        grid = [
-            "## Every embedding with every extender",
-            "",
-            f"`moos run configs/grid/all.yaml`, {splits_text(every)}. Mean error (%) over the data sets; the best"
-            " extender of each embedding in bold. A dash: the two do not go together, or a set is missing.",
-            "",
-            matrix_table(table),
-            "",
-            f"Ranks over {len(common)} pairs of data set and embedding: "
-            + ", ".join(f"{name} {rank:.2f}" for name, rank in overall.ranks.items())
-            + ". The pairs of one data set are not independent, which flatters the test in the last two lines of"
-            " the recommendation.",
-            "",
-        ]
-    points = pd.DataFrame(
-        {"arm": errors.columns, "x": [costs[str(a)] for a in errors], "y": errors.mean().to_numpy()}
+def nystrom(grid: Grid) -> str:
+    """Why Nyström's default is near chance after an embedding without a kernel of its own."""
+    means = grid.table("classes", ERROR).mean()
+    return (
+        "**Nyström** has a formula for the embeddings with a kernel of their own: there its error is"
+        f" {means['isomap + nystrom']:.1f} % (isomap) and {means['laplacian_eigenmaps + nystrom']:.1f} %"
+        " (laplacian_eigenmaps). After any other it is a mean of known coordinates with Gaussian weights whose"
+        " default width,"
+        " the median distance, is so wide that all points land near the centre:"
+        f" {means['suplap + nystrom']:.1f} % after suplap. That is the formula at that width, not a fault of the"
+        " code: with a"
+        f" width chosen on the known points it is {means['suplap + nystrom, tuned']:.1f} %, that of the nearest"
+        " neighbour in"
+        f" the features being {means['nn']:.1f} %."
     )
-    return "\n".join(
-        [
-            "# Which extender?",
-            "",
-            "Computed from the grid by `python -m manifold_oos.reporting.pages.which_extender`; nothing on this"
-            " page is typed. All methods have their default parameters and images are 16×16, so that a method that"
-            " needs tuning is not at its best here: take the first two or three of a line and let `moos run` decide"
-            " on your own data.",
-            "",
-            "## The recommendation",
-            "",
-            markdown_table(
-                ["situation", "take", "average rank", "mean error (%)", "new point (ms)", "not told apart (rank)"],
-                rows,
-            ),
-            "",
-            "*Not told apart*: p ≥ 0.05 against the one to take, by Nemenyi's test of the ranks, or Wilcoxon's with"
-            " Holm's correction where there are rows enough; best first, at most four named.",
-            "",
-            "## The extenders after one supervised embedding",
-            "",
-            f"`moos run configs/grid/extenders.yaml`, {splits_text(one)}. Error in %, best of each set in bold;"
-            " ◆: no other arm is better in both error and time for a new point.",
-            "",
-            arms_table(one, errors, times, ranking),
-            "",
-            *draw("grid", ranking, points),
-            "",
-            *grid,
-        ]
-    ).rstrip() + "\n"  # fmt: skip
+
+
+def figures(grid: Grid, docs: Path) -> list[str]:
+    """Critical differences and fronts, and the lines that show them."""
+    shown = {
+        "grid_ranks_classes": ("The extenders after suplap, by error, d = classes − 1", "classes", ERROR, "suplap"),
+        "grid_ranks_umap": ("The extenders after UMAP, by the area under R_NX, d = 2", "looking", RNX, "umap"),
+        "grid_ranks_isomap": (
+            "The extenders after Isomap, by the area under R_NX, d = 2",
+            "looking",
+            RNX,
+            "isomap",
+        ),
+    }
+    lines = []
+    for stem, (title, config, metric, embedding) in shown.items():
+        table = grid.table(config, metric, grid.arms(config, tuned=False, embedding=embedding))
+        table.columns = [str(arm).split(" + ")[-1] if " + " in str(arm) else "its own map" for arm in table]
+        lines += _draw(docs, stem, title, rank_figure(rank_arms(table, better=METRICS[metric].better), title=title))
+    table = grid.table("looking", RNX, grid.arms("looking", tuned=False, supervised=False))
+    points = pd.DataFrame({"arm": table.columns, "y": table.mean().to_numpy()})
+    points["x"] = [grid.number("looking", arm, ALONE) for arm in points["arm"]]
+    title = "Label-free quality against the time for a point alone, d = 2"
+    front = pareto_figure(
+        points.dropna(), x_label=label_of(ALONE), y_label="area under R_NX, mean", better="higher", title=title
+    )
+    return lines + _draw(docs, "grid_front", title, front)
+
+
+def _draw(docs: Path, stem: str, title: str, figure: object) -> list[str]:
+    with atomic(docs / "images" / f"{stem}.png") as file:
+        figure.savefig(file, format="png", dpi=120)  # type: ignore[attr-defined]
+    return [f"![{title}](images/{stem}.png)", ""]
+
+
+def made_of(grid: Grid) -> list[str]:
+    """The sets with their sizes, and how many splits there are."""
+    rows = []
+    for config in ("classes", "truth", "costs"):
+        for label, block in grid.cells[grid.cells["config"] == config].groupby("dataset", sort=False):
+            rows.append([config, str(label), str(int(block["known"].max())), str(int(block["new"].max()))])
+    lines = [f"{name} {low if low == high else f'{low} to {high}'}" for name in grid.cells["config"].unique()
+             for low, high in [grid.splits(name)]]  # fmt: skip
+    count = grid.cells.groupby("config", sort=False)["arm"].nunique()
+    arms = ", ".join(f"{name} {n}" for name, n in count.items())
+    return [
+        f"Splits: {', '.join(lines)}. Arms: {arms}. A set with more than 200 new points gives 200 at random;"
+        " images have 16×16"
+        " pixels (digits 8×8, the moving face 29×26). Times are the fastest of the splits, on whatever else the"
+        " machine did;"
+        " CPU alone. Tuned arms choose one parameter among three or four on halves of the known points: by error in"
+        " *classes*, by the area under R_NX, without labels, in *looking* and *truth*. *every pair* has each"
+        " embedding with each"
+        " extender in five dimensions on two sets.",
+        "",
+        markdown_table(["grid", "set", "known", "new"], rows),
+    ]
+
+
+KEEPS = (
+    "Measured by `benchmarks/contracts_table.py` on a small sample: mean distances over the spread of the known"
+    " points, ✓ below 1e-6; a dash: the question does not arise."
+)
+
+
+def page(grid: Grid, docs: Path, contracts: str) -> str:
+    """The text of the page."""
+    parts = [
+        "# Which extender?",
+        "",
+        "Computed from `configs/grid` by `make grid`; every number and every choice on this page is. The whole"
+        " grid, cell by"
+        " cell with pictures: [the interactive page](grid.html).",
+        "",
+        *answer(grid),
+        "",
+        "## The recommendation",
+        "",
+        advice(grid),
+        "",
+        "Defaults everywhere; ranks are averages over the sets with their 95 % intervals. *Not told apart*: p ≥"
+        " 0.05 against the"
+        " one to take, by Wilcoxon's test over the sets with Holm's correction, or Nemenyi's test of the ranks"
+        " where the"
+        " sets are too few. With labels the choice is among classifiers, maps that use labels and every extender"
+        " after"
+        " `suplap`; without, among own maps and the best extender of each embedding. The area under R_NX rewards"
+        " a point that"
+        " is put upon its nearest known one; the AUC of novelty, .5 for such a map, shows it.",
+        "",
+        *figures(grid, docs),
+        "## Tuned and untuned",
+        "",
+        tuning(grid),
+        "",
+        "## Every embedding with its extenders",
+        "",
+        "Error (%), one dimension less than classes, mean over ten sets:",
+        "",
+        matrix(grid, "classes", ERROR),
+        "",
+        "Area under R_NX, two dimensions, mean over ten sets:",
+        "",
+        matrix(grid, "looking", RNX),
+        "",
+        "R² of the true parameters, mean over the sets of *truth*:",
+        "",
+        matrix(grid, "truth", R2),
+        "",
+        "AUC of novelty, two dimensions:",
+        "",
+        matrix(grid, "looking", NOVELTY),
+        "",
+        "Error (%), every pair, five dimensions (t-SNE two), two sets:",
+        "",
+        matrix(grid, "every_pair", ERROR),
+        "",
+        "Best of a row in bold; a dash: the two do not go together, were not run, or a set failed.",
+        "",
+        "## What it costs",
+        "",
+        "USPS, 1,000 known points, two dimensions. ◆: none is better in both error and time alone.",
+        "",
+        costs(grid),
+        "",
+        "A transductive method is fitted again for a point alone; *model* is the pickle of what places points,"
+        " *peak* what the"
+        " process grows by while it fits and places.",
+        "",
+        *(["## What a map keeps", "", KEEPS, "", contracts.rstrip(), ""] if contracts else []),
+        "## What failed, and what looks as if",
+        "",
+        *failures(grid),
+        "",
+        nystrom(grid),
+        "",
+        "## How it was made",
+        "",
+        *made_of(grid),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page from the store."""
-    options = parser_of(__doc__).parse_args(arguments)
-    one, every = (stored(load_config(f"configs/grid/{name}.yaml"), options.out) for name in ("extenders", "all"))
-    if one is None or one.cells[one.cells["metric"] == TIME].empty:
-        raise DataError("no rows of configs/grid/extenders.yaml in the store: run it first")
-    print(write_text(PAGE, page(one, every)))
+    """Run the grid, unless only pages are wanted, and write everything."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--splits", type=int, help="at most so many splits of each set")
+    parser.add_argument("--pages", action="store_true", help="only write the pages, from results/grid")
+    parser.add_argument("--scheduler", help="a Dask scheduler (tcp://host:port), or local")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="where the pages go")
+    options = parser.parse_args(arguments)
+    if not options.pages:
+        found = {}
+        for name, experiment in experiments().items():
+            if options.splits:
+                experiment.split.repetitions = min(options.splits, experiment.split.repetitions)
+            keep = "one" if name in ("looking", "truth") else None
+            _, found[name] = run_and_collect(
+                experiment,
+                options.out,
+                options.workers,
+                skip_missing=True,
+                scheduler=options.scheduler,
+                keep_embeddings=keep,
+            )
+        print(*write_data(found, options.out), sep="\n")
+    cells, pictures = read_data(options.out)
+    contracts = options.out / "grid" / "contracts.md"
+    told = contracts.read_text(encoding="utf-8") if contracts.is_file() else ""
+    (options.docs / "images").mkdir(parents=True, exist_ok=True)
+    print(write_text(options.docs / "which_extender.md", page(Grid(cells), options.docs, told)))
+    print(write_text(options.docs / "grid.html", grid_page(cells, pictures)))
     return 0
 
 

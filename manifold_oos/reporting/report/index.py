@@ -67,7 +67,11 @@ def write_index(
     known = {entry.experiment.name for entry in entries}
     for relative in shipped_configs():
         if relative.removesuffix(".yaml") not in known:
-            experiment = load_config(shipped("configs") / relative)
+            try:
+                experiment = load_config(shipped("configs") / relative)
+            except ConfigError as error:  # a package that only the grid wants is not installed
+                skipped.append(str(error).splitlines()[0])
+                continue
             entries.append(Listed(experiment, _pending(experiment, data_dir)))
     text = render("index.html", papers=matrix(entries), key=STATES, version=__version__)
     return Written(write_text(root / "index.html", text), pages, skipped)
