@@ -8,7 +8,8 @@ failed. ``pictures.json`` has the first two coordinates of some points of one sp
 import base64
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,21 +162,23 @@ def _colors(y: NDArray | None, parameters: Mapping[str, NDArray]) -> NDArray[np.
     return ((column - column.min()) / np.ptp(column) * LEVELS).round().astype(np.uint8)
 
 
-def write_data(found: Mapping[str, Results], out: Path) -> list[Path]:
-    """Write both files."""
-    cells = pd.concat([gather(name, results) for name, results in found.items()], ignore_index=True)
-    extra = [f"{metric}{half}" for metric in METRICS for half in ("", " ±") if f"{metric}{half}" in cells]
-    cells = cells[[*FACTS, *extra, *(["failed"] if "failed" in cells else [])]]
-    rounded = cells.assign(**{name: cells[name].map(_rounded) for name in extra})
-    drawn = {name: pictures(results) for name, results in found.items() if results.kept}
+def write_data(lines: Sequence[pd.DataFrame], drawn: Mapping[str, Any], out: Path) -> list[Path]:
+    """Write both files from the lines of all configs and the pictures of some."""
+    cells = pd.concat(lines, ignore_index=True)
+    means = [metric for metric in METRICS if metric in cells]
+    halves = [f"{metric} ±" for metric in means if f"{metric} ±" in cells]
+    columns = [name for metric in means for name in (metric, f"{metric} ±") if name in cells]
+    digits = dict.fromkeys(means, 4) | dict.fromkeys(halves, 2)
+    cells = cells[[*FACTS, *columns, *(["failed"] if "failed" in cells else [])]]
+    short = {name: cells[name].map(partial(_rounded, digits=digits[name])) for name in columns}
     return [
-        write_text(out / CELLS, csv_text(rounded)),
+        write_text(out / CELLS, csv_text(cells.assign(**short))),
         write_text(out / PICTURES, json.dumps(drawn, separators=(",", ":"), ensure_ascii=False) + "\n"),
     ]
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.4g}") if math.isfinite(value) else value
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else value
 
 
 def read_data(out: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
