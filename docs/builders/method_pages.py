@@ -23,7 +23,7 @@ import manifold_oos
 from manifold_oos import OutOfSample, datasets, load, numerics
 from manifold_oos.classifiers.base import Classifier
 from manifold_oos.config import model as config
-from manifold_oos.config import split
+from manifold_oos.config import pairs, split
 from manifold_oos.config.model import listed
 from manifold_oos.datasets.base import Dataset, Loader
 from manifold_oos.datasets.files import FileLoader
@@ -210,7 +210,7 @@ def type_words(annotation: Any) -> str:
 
 def keys_table(name: str) -> str:
     """The keys of one model of a config."""
-    model: type[BaseModel] = getattr(config, name, None) or getattr(split, name)
+    model: type[BaseModel] = next(getattr(home, name) for home in (config, pairs, split) if hasattr(home, name))
     hints = typing.get_type_hints(model, include_extras=True)
     texts = yaml.safe_load((DOCS / "config_keys.yaml").read_text(encoding="utf-8"))[name]
     rows = ["| key | default | type | |", "|---|---|---|---|"]

@@ -8,7 +8,6 @@ from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, ValidationError, 
 from pydantic.json_schema import JsonSchemaValue
 
 from manifold_oos.config import limits
-from manifold_oos.config.pairs import Block as Block
 from manifold_oos.config.pairs import Pairs, pair_arms
 from manifold_oos.config.places import all_lines
 from manifold_oos.config.split import Repeats

@@ -11,7 +11,7 @@ from scipy import stats
 from manifold_oos.engine.replay import split_points
 from manifold_oos.engine.store import Store
 from manifold_oos.reporting.pages import grid_data, which_extender
-from manifold_oos.reporting.pages.grid_tables import Grid, judge, per_class, situations
+from manifold_oos.reporting.pages.grid_tables import GridCells, judge, per_class, situations
 from manifold_oos.results.collect import collect
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ def cells():
 
 @pytest.fixture(scope="module")
 def grid(cells):
-    return Grid(cells)
+    return GridCells(cells)
 
 
 def points_of(config, label, repetition):
@@ -186,7 +186,7 @@ def test_other_numbers_give_another_answer(grid, cells):
     worse = cells.copy()
     mine = (worse["arm"] == f"umap + {extender}") & (worse["config"] == "looking")
     worse.loc[mine, "area_under_rnx"] = 0.0
-    other = "\n".join(which_extender.answer(Grid(worse)))
+    other = "\n".join(which_extender.answer(GridCells(worse)))
     assert f"With `{extender}`" not in other and f'OutOfSample(coordinates, "{extender}")' not in other
 
 

@@ -68,7 +68,7 @@ def judge(values: pd.DataFrame, better: str) -> Judged:
     return Judged(values, ranks, halves, [arm for arm in others if not p[arm] < ALPHA], test)
 
 
-class Grid:
+class GridCells:
     """The lines of ``cells.csv``, and tables cut from them."""
 
     def __init__(self, cells: pd.DataFrame) -> None:
@@ -122,13 +122,13 @@ def milliseconds(value: float) -> str:
     return "–" if value != value else f"{value:.0f}" if value >= 100 else f"{value:.2g}"
 
 
-def label_pool(grid: Grid, config: str) -> pd.Series:
+def label_pool(grid: GridCells, config: str) -> pd.Series:
     """With labels: maps that use them, every extender after suplap, and classifiers where no picture is wanted."""
     own = grid.arms(config, tuned=False, supervised=True, extender=("", "own") if config == "classes" else "own")
     return own | grid.arms(config, tuned=False, embedding="suplap")
 
 
-def leaders(grid: Grid, config: str, metric: str, pool: pd.Series) -> pd.Series:
+def leaders(grid: GridCells, config: str, metric: str, pool: pd.Series) -> pd.Series:
     """Own maps, and of each embedding the extender of the best rank: so many that a test can tell them apart."""
     kept = pool & (grid.cells["extender"] == "own")
     for embedding in grid.cells.loc[pool, "embedding"].unique():
@@ -140,7 +140,7 @@ def leaders(grid: Grid, config: str, metric: str, pool: pd.Series) -> pd.Series:
     return kept
 
 
-def situations(grid: Grid) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
+def situations(grid: GridCells) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
     """Each situation with its config, its metric, and what is left to choose from."""
     for config, words in (("classes", "labels, to classify"), ("looking", "labels, to look at")):
         pool = label_pool(grid, config)
@@ -185,7 +185,7 @@ def named(arms: Sequence[str], judged: Judged) -> str:
     return (first + (f" and {len(arms) - NAMED} more" if len(arms) > NAMED else "")) or "–"
 
 
-def advice(grid: Grid) -> str:
+def advice(grid: GridCells) -> str:
     """The recommendation, a line for each situation."""
     rows = []
     for words, config, metric, table in situations(grid):
@@ -210,7 +210,7 @@ def advice(grid: Grid) -> str:
     return markdown_table(head, rows)
 
 
-def tuning(grid: Grid) -> str:
+def tuning(grid: GridCells) -> str:
     """What a small grid, chosen on known points alone, changes against the defaults."""
     rows = []
     for config, metric in (("classes", ERROR), ("looking", RNX), ("truth", R2)):
@@ -227,7 +227,7 @@ def tuning(grid: Grid) -> str:
     return markdown_table(["grid", "arm", "defaults", "tuned", "difference", "p (Wilcoxon)"], rows)
 
 
-def matrix(grid: Grid, config: str, metric: str) -> str:
+def matrix(grid: GridCells, config: str, metric: str) -> str:
     """The mean over the data sets of every embedding with every extender, at the defaults."""
     lines = grid.cells[grid.arms(config, tuned=False) & (grid.cells["embedding"] != "")]
     sets = lines["dataset"].nunique()
@@ -243,7 +243,7 @@ def matrix(grid: Grid, config: str, metric: str) -> str:
     return markdown_table(["", *columns], rows)
 
 
-def costs(grid: Grid) -> str:
+def costs(grid: GridCells) -> str:
     """What a map takes at the larger set, cheapest for a point alone first; ◆ on the front of error and time."""
     lines = grid.cells[grid.arms("costs")].sort_values(ALONE, na_position="last").set_index("arm")
     points = lines.dropna(subset=[ALONE])
@@ -258,7 +258,7 @@ def costs(grid: Grid) -> str:
     return markdown_table(head, rows)
 
 
-def failures(grid: Grid) -> list[str]:
+def failures(grid: GridCells) -> list[str]:
     """What failed, with its reason, or that nothing did."""
     if "failed" not in grid.cells or not (grid.cells["failed"] != "").any():
         return [f"None of the {len(grid.cells):,} lines (a config, a data set and an arm) failed on any split."]

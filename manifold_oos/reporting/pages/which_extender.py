@@ -23,7 +23,7 @@ from manifold_oos.reporting.pages.grid_tables import (
     NOVELTY,
     R2,
     RNX,
-    Grid,
+    GridCells,
     advice,
     costs,
     failures,
@@ -50,7 +50,7 @@ LOOKED_AT = {
 }
 
 
-def answer(grid: Grid) -> list[str]:
+def answer(grid: GridCells) -> list[str]:
     """The question of a first reader, answered from the rows after UMAP."""
     after = grid.arms("looking", tuned=False, embedding="umap") & ~grid.cells["together"]
     judged = {m: judge(grid.table("looking", m, after), "higher") for m in list(LOOKED_AT)[:4]}
@@ -109,7 +109,7 @@ def answer(grid: Grid) -> list[str]:
     ]
 
 
-def nystrom(grid: Grid) -> str:
+def nystrom(grid: GridCells) -> str:
     """Why Nyström's default is near chance after an embedding without a kernel of its own."""
     means = grid.table("classes", ERROR).mean()
     return (
@@ -126,7 +126,7 @@ def nystrom(grid: Grid) -> str:
     )
 
 
-def figures(grid: Grid, docs: Path) -> list[str]:
+def figures(grid: GridCells, docs: Path) -> list[str]:
     """Critical differences and fronts, and the lines that show them."""
     shown = {
         "grid_ranks_classes": ("The extenders after suplap, by error, d = classes − 1", "classes", ERROR, "suplap"),
@@ -159,7 +159,7 @@ def _draw(docs: Path, stem: str, title: str, figure: object) -> list[str]:
     return [f"![{title}](images/{stem}.png)", ""]
 
 
-def made_of(grid: Grid) -> list[str]:
+def made_of(grid: GridCells) -> list[str]:
     """The sets with their sizes, and how many splits there are."""
     rows = []
     for config in ("classes", "truth", "costs"):
@@ -193,7 +193,7 @@ KEEPS = (
 )
 
 
-def page(grid: Grid, docs: Path, contracts: str) -> str:
+def page(grid: GridCells, docs: Path, contracts: str) -> str:
     """The text of the page."""
     parts = [
         "# Which extender?",
@@ -306,7 +306,7 @@ def main(arguments: list[str]) -> int:
     contracts = options.out / "grid" / "contracts.md"
     told = contracts.read_text(encoding="utf-8") if contracts.is_file() else ""
     (options.docs / "images").mkdir(parents=True, exist_ok=True)
-    print(write_text(options.docs / "which_extender.md", page(Grid(cells), options.docs, told)))
+    print(write_text(options.docs / "which_extender.md", page(GridCells(cells), options.docs, told)))
     print(write_text(options.docs / "grid.html", grid_page(cells, shown)))
     return 0
 
