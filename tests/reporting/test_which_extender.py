@@ -53,7 +53,7 @@ def test_the_error_of_nearest_neighbours_on_digits_by_hand(cells):
     mean, half, values = mean_by_hand(cells, "classes", "digits", "nn", "misclassification_rate", nearest_label)
     assert mean == pytest.approx(np.mean(values), rel=1e-3)
     expected = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
-    assert half == pytest.approx(expected, rel=1e-3)
+    assert half == pytest.approx(expected, rel=0.05)  # two digits are kept of it
 
 
 def linear_after_principal_components(points):

@@ -176,9 +176,9 @@ def made_of(grid: GridCells) -> list[str]:
         f"Splits: {', '.join(lines)}. Arms: {counts}. Extenders of the untuned arms that are not at their"
         f" defaults: {'; '.join(chosen)}. A set with more than 200 new points gives 200 at random;"
         " images have 16×16"
-        " pixels (digits 8×8, the moving face 29×26). Times are the fastest of the splits, on whatever else the"
-        " machine did;"
-        " CPU alone. Tuned arms choose one parameter among three or four on halves of the known points: by error in"
+        " pixels (digits 8×8, the moving face 29×26). Times are the fastest of the splits, whatever else the"
+        " machine did."
+        " Tuned arms choose one parameter among three or four on halves of the known points: by error in"
         " *classes*, by the area under R_NX, without labels, in *looking* and *truth*. *every pair* has each"
         " embedding with each"
         " extender in five dimensions on two sets.",
