@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +32,6 @@ TRAINING_ONLY_OF = {"rbf": {"_values", "_codes"}, "sosi": {"_values", "_codes"}}
 #: The sparse matrices that methods keep, and their parts.
 SPARSE = {cls.__name__: cls for cls in (csr_array, csc_array, csr_matrix, csc_matrix)}
 SPARSE_PARTS = ("data", "indices", "indptr")
-DAMAGE = (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, EOFError, IndexError)
 
 
 def write_model(path: Path, state: Mapping[str, Any], about: Mapping[str, Any]) -> None:
@@ -72,7 +72,7 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise DataError(f"{path}: no such file of a model")
     try:
         with zipfile.ZipFile(path) as archive:
-            content = json.loads(archive.read("model.json"))
+            content = json.loads(_member(archive, "model.json"))
             version = content["format"]
             if version > FORMAT:
                 raise DataError(
@@ -83,9 +83,28 @@ def read_model(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             return state, content["about"]
     except DataError:
         raise
-    except DAMAGE as error:
+    except Exception as error:  # a file from outside: NumPy and JSON raise nearly anything on damage
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise DataError(f"{path}: not a model, or damaged ({reason})") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A part of a model, which is as large as it is in the file: nothing is packed."""
+    info = archive.getinfo(name)
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+        raise ValueError(f"{name} is packed")
+    return archive.read(info)
+
+
+def _plain_array(content: bytes) -> NDArray:
+    """An array of the size that its header states: NumPy takes the memory before it looks."""
+    stream = io.BytesIO(content)
+    header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = header(stream)
+    if dtype.hasobject or stream.tell() + math.prod(shape) * dtype.itemsize != len(content):
+        raise ValueError(f"{len(content)} bytes are no array of shape {shape}")
+    stream.seek(0)
+    return npy.read_array(stream, allow_pickle=False)
 
 
 class _Writer:
@@ -174,8 +193,7 @@ class _Reader:
 
     def _array(self, i: int) -> NDArray:
         if i not in self._arrays:
-            stream = io.BytesIO(self.archive.read(f"{i}.npy"))
-            self._arrays[i] = npy.read_array(stream, allow_pickle=False)
+            self._arrays[i] = _plain_array(_member(self.archive, f"{i}.npy"))
         return self._arrays[i]
 
     def _estimator(self, value: dict[str, Any]) -> Any:

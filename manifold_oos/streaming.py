@@ -21,6 +21,7 @@ from manifold_oos.errors import DataError
 from manifold_oos.incoming import Block, IncomingRows, open_rows, stamp
 from manifold_oos.novelty import NOVEL
 from manifold_oos.pipeline import OutOfSample, load
+from manifold_oos.spreadsheet import guarded
 
 #: Blocks in flight per worker of an executor.
 AHEAD = 2
@@ -209,13 +210,14 @@ def csv_head(model: OutOfSample) -> bytes:
 
 def _answers(model: OutOfSample, names: Sequence[str], X: Array, novelty: Array) -> Iterator[tuple[Any, ...]]:
     """A row for each point: name, label and confidence, novelty, coordinates."""
-    columns: list[Sequence[Any]] = [names]
+    columns: list[Sequence[Any]] = [list(map(guarded, names))]
     Z = model.transform(X)
     if model.classifier_model_ is not None:
         labels, probability = model.classifier_model_.predict(Z), model._probabilities(Z)
         codes = np.searchsorted(model.classes_, labels)
         class_names = model.about_.get("class_names")
-        columns.append([class_names[c] for c in codes] if class_names else labels.tolist())
+        told = [class_names[c] for c in codes] if class_names else labels.tolist()
+        columns.append(list(map(guarded, told)))
         columns.append(probability[np.arange(len(X)), codes].tolist())
     columns += [novelty.tolist(), *Z.T.tolist()]
     return zip(*columns, strict=True)

@@ -24,7 +24,7 @@ ROWS = [
     ["placement"],
     ["numerics"],
     ["costs", "registry"],
-    ["arrays", "atomic", "constraints", "errors", "lazy", "resources", "steps"],
+    ["arrays", "atomic", "constraints", "errors", "lazy", "resources", "spreadsheet", "steps"],
 ]
 #: Who may look sideways: an extender at the embedding that it extends, a classifier at how unlabelled points look.
 SIBLINGS = {("regression", "reporting"), ("extenders", "embeddings"), ("classifiers", "extenders")}

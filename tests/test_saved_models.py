@@ -121,6 +121,58 @@ def test_damaged_newer_and_foreign_files_are_one_line(tmp_path):
     assert "not a model" in message()
 
 
+HOSTILE = {
+    "a bomb": ({"model.json": b" " * (1 << 26) + b"{}"}, zipfile.ZIP_DEFLATED, "model.json is packed"),
+    "nested lists": ({"model.json": b"[" * 100_000}, zipfile.ZIP_STORED, "recursion"),
+    "an array that claims 8 TB": (
+        {"0.npy": b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}"},
+        zipfile.ZIP_STORED,
+        "no array of shape",
+    ),
+    "pickled objects": (
+        {"0.npy": b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"}, zipfile.ZIP_STORED, "no array of"
+    ),
+    "a header of code": ({"0.npy": b"__import__('os').system('true')"}, zipfile.ZIP_STORED, "damaged"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_files_are_refused_before_memory_is_taken(tmp_path, case):
+    parts, packing, message = HOSTILE[case]
+    with zipfile.ZipFile(tmp_path / "model", "w", packing) as archive:
+        if "model.json" not in parts:
+            archive.writestr("model.json", json.dumps({"format": 1, "about": {}, "state": {"array": 0}}))
+        for name, content in parts.items():
+            header = b"\x93NUMPY\x01\x00\x76\x00" + content.ljust(118)
+            archive.writestr(name, content if name == "model.json" else header)
+    with pytest.raises(DataError, match=message) as caught:
+        load_model(tmp_path / "model")
+    assert "\n" not in str(caught.value) and "not a model, or damaged" in str(caught.value)
+
+
+def test_damaged_files_by_the_hundred_are_read_the_same_or_refused(tmp_path):
+    X, y, X_new, _ = sample()
+    model = OutOfSample({"name": "suplap", "n_components": 2}, "lle").fit(X, y)
+    path = tmp_path / "model"
+    model.save(path)
+    whole, answers = path.read_bytes(), model.transform(X_new)
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(200):
+        data = bytearray(whole)
+        for at in rng.integers(0, len(data), rng.integers(1, 5)):
+            data[at : at + int(rng.integers(1, 9))] = rng.bytes(int(rng.integers(1, 9)))
+        path.write_bytes(data)
+        try:
+            loaded = load_model(path)
+        except DataError as error:
+            refused += 1
+            assert "\n" not in str(error)
+        else:
+            np.testing.assert_array_equal(loaded.transform(X_new), answers)
+    assert refused > 100
+
+
 def test_what_cannot_be_saved_says_so(tmp_path):
     from sklearn.linear_model import LogisticRegression
 

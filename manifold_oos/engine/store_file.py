@@ -77,6 +77,7 @@ class StoreFile:
         self.root = Path(root)
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        self._log: tuple[int, int] | None = None
 
     @property
     def path(self) -> Path:
@@ -101,7 +102,11 @@ class StoreFile:
                 connection.close()
                 raise
             self._connection, self._identity = connection, _identity(self.path)
+            self._log = _identity(self._beside("-wal"))
         return self._connection
+
+    def _beside(self, ending: str) -> Path:
+        return self.path.with_name(FILE + ending)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         version = connection.execute("pragma user_version").fetchone()[0]
@@ -153,6 +158,11 @@ class StoreFile:
         rescue = self.root / f"rescue-{time.strftime('%Y%m%dT%H%M%S')}.sqlite"
         with closing(sqlite3.connect(rescue)) as other:
             self._connection.backup(other)
+        self.close()
+        if self._log == _identity(self._beside("-wal")):
+            # SQLite would play the log of the lost file into the one that is now in its place.
+            for ending in ("-wal", "-shm"):
+                self._beside(ending).unlink(missing_ok=True)
         raise StoreLostError(
             f"{self.path}: removed or replaced during the run; all that was computed is in {rescue}: "
             f"move it to {self.path} and run the same command again"
@@ -201,7 +211,7 @@ class StoreFile:
                     connection.execute("delete from done where (line, what) not in (select line, metric from rows)")
         self.path.rename(damaged)
         for ending in ("-wal", "-shm"):
-            self.path.with_name(FILE + ending).unlink(missing_ok=True)
+            self._beside(ending).unlink(missing_ok=True)
         fresh.path.rename(self.path)
         shutil.rmtree(fresh.root)
         what = (

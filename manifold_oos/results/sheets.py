@@ -1,30 +1,16 @@
 """CSV files that open safely in a spreadsheet, and back."""
 
-import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from manifold_oos.errors import ConfigError
+from manifold_oos.spreadsheet import guarded
 
 #: Columns of single splits that :func:`packed` makes lists of.
 LISTS = ("repetition", "value")
-#: What a spreadsheet takes for a formula.
-FORMULA = re.compile(r"^'*[=+\-@]")
 #: Columns of a CSV that are words, even where one looks like a number.
 WORDS = ("arm", "dataset", "selection", "metric", "protocol", "chosen", "source", "verdict", "claim", "numbers")
-
-
-def guarded(cell: Any) -> Any:
-    """Words that a spreadsheet would run get an apostrophe; numbers are not touched.
-
-    Examples
-    --------
-    >>> guarded("=1+1"), guarded("NSSE"), guarded(-3.5)
-    ("'=1+1", 'NSSE', -3.5)
-    """
-    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def csv_text(frame: pd.DataFrame) -> str:

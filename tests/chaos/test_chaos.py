@@ -143,6 +143,25 @@ def test_store_removed_during_a_run(bench, slow):
     assert again.returncode == 0, again.stderr
 
 
+def test_a_store_that_was_put_in_the_place_of_another_stays_as_it_is(tmp_path):
+    """The write-ahead log of the lost file lies beside it, and SQLite would take it for its own."""
+    with Store(tmp_path / "other") as store:
+        store.put_choice("theirs", "1")
+        store.compact()
+    with Store(tmp_path / "here") as store:
+        for number in range(100):
+            store.put_choice(f"ours {number}", "x" * 100)
+        shutil.copy(tmp_path / "other" / "store.sqlite", tmp_path / "copy")
+        (tmp_path / "copy").replace(store.path)
+        with pytest.raises(MoosError, match="removed or replaced during the run"):
+            store.check_present()
+    with Store(tmp_path / "here") as store:
+        assert store.choice("theirs") == "1" and store.choice("ours 0") is None
+    (rescue,) = (tmp_path / "here").glob("rescue-*.sqlite")
+    with sqlite3.connect(rescue) as connection:
+        assert connection.execute("select count(*) from choices").fetchone() == (100,)
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="mounting needs root")
 @pytest.mark.parametrize("size", ["64k", "160k"])
 def test_full_disk(bench, slow, size):

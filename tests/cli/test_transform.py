@@ -148,19 +148,22 @@ def test_images(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MOOS_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(0)
-    for kind in (0, 1):
-        Path("known", str(kind)).mkdir(parents=True)
-        Path("fresh", str(kind)).mkdir(parents=True)
+    for kind in ("a", "=1+1"):  # which a spreadsheet would run
+        Path("known", kind).mkdir(parents=True)
+        Path("fresh", kind).mkdir(parents=True)
         for i in range(8):
             pixels = rng.integers(0, 80, size=(40, 50)).astype(np.uint8)
-            pixels[:, 25 * kind : 25 * kind + 25] += 100
+            pixels[:, :25] += 100 * np.uint8(kind == "a")
+            pixels[:, 25:] += 100 * np.uint8(kind != "a")
             folder = "known" if i < 6 else "fresh"
-            Image.fromarray(pixels).save(Path(folder, str(kind), f"{i}.png"))
+            Image.fromarray(pixels).save(Path(folder, kind, f"{i}.png"))
     assert moos("new", "--data", "folder:known") == 0
     assert moos("embed", "my.yaml", "--new", "fresh", "--out", "e.csv", "--save", "m") == 0
     assert "m: normalized" in capsys.readouterr().out
     assert moos("transform", "m", "--in", "fresh", "--out", "t.csv", "--quiet") == 0
     pd.testing.assert_frame_equal(pd.read_csv("t.csv"), pd.read_csv("e.csv"), rtol=1e-6)
+    assert set(pd.read_csv("t.csv")["label"]) == {"a", "'=1+1"}
+    assert {name[:2] for name in pd.read_csv("t.csv")["name"]} == {"a/", "'="}
 
 
 def test_save_without_new_points(table, capsys):

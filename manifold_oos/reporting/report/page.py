@@ -28,9 +28,9 @@ from manifold_oos.reporting.write import numbers_text
 from manifold_oos.results.claims import SIGNS as CLAIM_SIGNS
 from manifold_oos.results.collect import Located, Results
 from manifold_oos.results.published import LEGEND, SIGNS
-from manifold_oos.results.sheets import guarded
 from manifold_oos.results.tables import TableEntry, TableView, make_tables, name_of
 from manifold_oos.results.verdict import FOOTNOTE, make_verdicts
+from manifold_oos.spreadsheet import guarded
 
 #: Text of coordinates and thumbnails in a page, so that one of COIL-20 stays below 15 MB with Plotly's 4.8.
 VIEWER_BYTES = 8_000_000
