@@ -14,6 +14,7 @@ from manifold_oos.metrics import (
     Outcome,
     alignment,
     embedding_error,
+    is_time,
     parameter_r2,
     procrustes,
     true_columns,
@@ -156,6 +157,12 @@ def test_padding_of_the_narrower_configuration():
 def test_metrics_that_an_arm_cannot_have_give_nothing():
     for name in METRICS:
         assert compute(name, Outcome()) is None
+
+
+def test_times_are_known_as_such():
+    times = {name for name in METRICS if is_time(name)}
+    assert times == {"fit_seconds", "select_seconds", "milliseconds_per_sample"} and not is_time("nothing")
+    assert all(METRICS[name].name == name and METRICS[name].unit in ("s", "ms") for name in times)
 
 
 def test_every_metric_has_a_line_of_description():

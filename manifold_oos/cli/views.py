@@ -55,11 +55,14 @@ def table(form: str, as_json: bool, force: bool, **where: Any) -> None:
     """
     from rich.console import Console
 
+    from manifold_oos.engine.store_file import writable
     from manifold_oos.reporting.write import claims_frame, print_results, table_texts, write_tables
 
     cells = []
     for place, results in _each(**where):
-        if _may_write(results, place.folder, force):
+        if not writable(place.folder):
+            click.echo(f"{place.folder} cannot be written: its tables are shown only", err=True)
+        elif _may_write(results, place.folder, force):
             write_tables(results, place.folder)
         if as_json:
             records = json.loads(results.cells.to_json(orient="records"))

@@ -88,7 +88,7 @@ class StoreFile:
     def connection(self) -> sqlite3.Connection:
         """Open on first use; write-ahead log, so that readers and a writer do not wait for each other."""
         if self._connection is None:
-            if self.path.exists() and not _writable(self.root):
+            if self.path.exists() and not writable(self.root):
                 self._connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?immutable=1", uri=True)
                 return self._connection
             try:
@@ -259,7 +259,7 @@ def _pair(row: tuple[Any, ...]) -> tuple[str, str]:
     return row[0], row[4]
 
 
-def _writable(folder: Path) -> bool:
+def writable(folder: Path) -> bool:
     """Whether files can be made in a folder; root may on a read-only disk too, until it tries."""
     if not os.access(folder, os.W_OK):
         return False

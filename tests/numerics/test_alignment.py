@@ -164,3 +164,26 @@ def test_points_that_all_coincide_are_refused(D):
 def test_too_few_neighbours_for_the_dimension_are_refused(roll, build):
     with pytest.raises(ValueError, match="n_neighbors >= 4"):
         build(roll, 3, 3)
+
+
+def test_weights_do_not_depend_on_the_scale_of_the_points(roll):
+    """The ridge is a share of the trace, of small traces too."""
+    index = neighborhoods(roll, 7)
+    weights = [barycenter_weights(s * roll[index[:, 0]], s * roll[index[:, 1:]], 1e-3) for s in (1, 1e-4)]
+    np.testing.assert_allclose(*weights, rtol=1e-6)
+
+
+def test_the_default_ridge_is_scikit_learns(roll):
+    np.testing.assert_array_equal(lle_alignment(roll, 7).toarray(), lle_alignment(roll, 7, 1e-3).toarray())
+    assert LocallyLinearEmbedding().reg == 1e-3
+
+
+@pytest.mark.parametrize("alignment", [ltsa_alignment, spline_alignment])
+def test_one_neighbour_more_than_dimensions_is_enough(alignment, roll):
+    assert_alignment(alignment(roll, 3, 2), len(roll))
+    with pytest.raises(ValueError, match=r"needs n_neighbors >= 3, got 2"):
+        alignment(roll, 2, 2)
+
+
+def test_neighbourhoods_of_one_place_are_centred_only():
+    np.testing.assert_array_equal(regression_blocks(np.zeros((2, 4, 2)), 0.0), [np.eye(4) - 1 / 4] * 2)

@@ -3,9 +3,11 @@ import pytest
 from sklearn.metrics.pairwise import euclidean_distances, polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import KernelCenterer
 
+from manifold_oos.errors import ConfigError
 from manifold_oos.numerics.kernels import (
     center_kernel,
     kernel_matrix,
+    resolve_sigma,
     shared_distances,
     squared_distances,
     squared_norms,
@@ -63,3 +65,9 @@ def test_squared_distances_equal_scikit_learns():
     np.testing.assert_allclose(squared_distances(X, Z), expected, rtol=1e-12)
     np.testing.assert_array_equal(squared_distances(X, Z, squared_norms(Z)), squared_distances(X, Z))
     assert squared_distances(X + 1e8, X + 1e8).min() == 0
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan, {"median": 0}])
+def test_a_width_is_positive_and_finite(sigma):
+    with pytest.raises(ConfigError, match="it must be positive and finite"):
+        resolve_sigma(sigma, np.array([[0.0], [2.0]]))
