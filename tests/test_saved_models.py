@@ -146,7 +146,7 @@ def test_hostile_files_are_refused_before_memory_is_taken(tmp_path, case):
             header = b"\x93NUMPY\x01\x00\x76\x00" + content.ljust(118)
             archive.writestr(name, content if name == "model.json" else header)
     with pytest.raises(DataError, match=message) as caught:
-        load_model(tmp_path / "model")
+        load(tmp_path / "model")
     assert "\n" not in str(caught.value) and "not a model, or damaged" in str(caught.value)
 
 
@@ -164,7 +164,7 @@ def test_damaged_files_by_the_hundred_are_read_the_same_or_refused(tmp_path):
             data[at : at + int(rng.integers(1, 9))] = rng.bytes(int(rng.integers(1, 9)))
         path.write_bytes(data)
         try:
-            loaded = load_model(path)
+            loaded = load(path)
         except DataError as error:
             refused += 1
             assert "\n" not in str(error)
