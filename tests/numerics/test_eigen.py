@@ -49,14 +49,19 @@ def test_indefinite_matrices_give_the_algebraically_smallest_pairs(n):
 
 
 @pytest.mark.parametrize("n", [60, 400])
-@pytest.mark.parametrize("kind", ["vector", "sparse diagonal", "dense"])
+@pytest.mark.parametrize("kind", ["vector", "sparse diagonal", "sparse", "dense"])
 def test_generalized_problems_match_lapack_and_are_b_orthonormal(n, kind):
     rng = np.random.default_rng(1)
     A = indefinite(n, rng, density=0.05)
     b = rng.uniform(0.5, 3, n)
     R = rng.standard_normal((n, n)) / np.sqrt(n)
-    dense = R @ R.T + np.eye(n) if kind == "dense" else np.diag(b)
-    B = {"vector": b, "sparse diagonal": sparse.diags_array(b), "dense": dense}[kind]
+    dense = R @ R.T + np.eye(n) if kind in ("dense", "sparse") else np.diag(b)
+    B = {
+        "vector": b,
+        "sparse diagonal": sparse.diags_array(b),
+        "sparse": sparse.csr_array(dense),
+        "dense": dense,
+    }[kind]
     values, V = smallest_eigenpairs(A, 4, B)
     expected, U = linalg.eigh(A.toarray(), dense)
     np.testing.assert_allclose(values, expected[:4], atol=1e-9)
