@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+#: A hint names no more than these, so that an error stays a line.
+MOST_NAMED = 20
+
 
 class MoosError(ValueError):
     """One line that says what is wrong, where, and what to do."""
@@ -25,7 +28,7 @@ class ContinuousLabelError(DataError):
 
 
 def nearest(word: object, known: Iterable[object]) -> str:
-    """A hint for a word that is not known: the nearest names, or all of them.
+    """A hint for a word that is not known: the nearest names, or those that there are.
 
     Examples
     --------
@@ -36,7 +39,8 @@ def nearest(word: object, known: Iterable[object]) -> str:
     near = get_close_matches(str(word), names, n=3, cutoff=0.5)
     if near:
         return "did you mean " + " or ".join(f'"{name}"' for name in near) + "?"
-    return f"known: {', '.join(names)}" if names else "there are none"
+    names, more = names[:MOST_NAMED], len(names) - MOST_NAMED
+    return f"known: {', '.join(names)}" + (f" and {more} more" if more > 0 else "") if names else "there are none"
 
 
 def shortened(value: object, most: int = 60) -> str:
