@@ -111,9 +111,14 @@ class LocalProcesses:
         running: dict[Future[Any], int] = {}
         while waiting or running:
             while waiting and len(running) < AHEAD * self.workers:
-                i = waiting.popleft()
-                function, arguments = calls[i]
-                running[self._start().submit(function, *arguments)] = i
+                function, arguments = calls[waiting[0]]
+                try:
+                    running[self._start().submit(function, *arguments)] = waiting[0]
+                except BrokenProcessPool:  # it broke since the last one; what is in flight tells so below
+                    if not running:
+                        self._pool = None
+                    break
+                waiting.popleft()
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             lost = []
             for future in sorted(finished, key=lambda item: running[item]):
