@@ -7,11 +7,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 from sklearn.base import clone
 
 from manifold_oos import registry
@@ -19,14 +20,15 @@ from manifold_oos.arrays import Array
 from manifold_oos.config.model import Method
 from manifold_oos.costs import peak_growth
 from manifold_oos.engine.splits import Points
-from manifold_oos.numerics.kernels import squared_distances
+from manifold_oos.numerics.kernels import squared_norms
 from manifold_oos.numerics.shared import Kept, saved_seconds, sharing
 from manifold_oos.placement import MOST_ALONE, chimeras, evenly
 from manifold_oos.registry import KINDS, signature
 from manifold_oos.steps import Step
 
 #: Floats in the largest block of distances.
-BLOCK_FLOATS = 2**24
+BLOCK_FLOATS = 2**20
+_signature = cache(signature)
 
 
 def method_key(stage: str, method: Method) -> str:
@@ -45,7 +47,7 @@ def build(stage: str, method: Method, seed: int) -> Any:
     It has its own copy of the parameters; a parameter named as a stage is built from its name.
     """
     cls = registry.find(KINDS[stage], method.name)
-    known = signature(cls)
+    known = _signature(cls)
     parameters = copy.deepcopy(method.parameters)
     if "random_state" in known and parameters.get("random_state") is None:
         parameters["random_state"] = seed % 2**32
@@ -277,7 +279,8 @@ class Workbench:
 def nearest_by_dimension(known: Array, new: Array, dims: Sequence[int]) -> dict[int, NDArray[np.intp]]:
     """The nearest known point of each new point in the first d coordinates, for many d in one pass.
 
-    Squared distances grow by the columns that each larger d adds, so all of them cost as much as the largest.
+    Squared distances, less the norm of the new point, grow by the columns that each larger d adds: all of them cost
+    as much as the largest.
 
     Parameters
     ----------
@@ -295,11 +298,14 @@ def nearest_by_dimension(known: Array, new: Array, dims: Sequence[int]) -> dict[
     rows = max(1, BLOCK_FLOATS // max(1, len(known)))
     for start in range(0, len(new), rows):
         block = new[start : start + rows]
-        total = np.zeros((len(block), len(known)))
+        total = np.zeros((len(known), len(block)), order="F")
         last = 0
         for d in dims:
-            total += squared_distances(block[:, last:d], known[:, last:d])
-            result[d][start : start + rows] = total.argmin(axis=1)
+            more = known[:, last:d]
+            left = np.column_stack([more, squared_norms(more)])
+            right = np.column_stack([-2 * block[:, last:d], np.ones(len(block))])
+            total = blas.dgemm(1.0, left, right, beta=1.0, c=total, trans_b=True, overwrite_c=True)
+            result[d][start : start + rows] = total.T.argmin(axis=1)
             last = d
     return result
 

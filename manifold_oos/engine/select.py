@@ -98,7 +98,14 @@ def _best(
 
 
 def make_folds(points: Points, cv: CrossValidation) -> list[Points]:
-    """Divide the known points of a split, class by class."""
+    """Divide the known points of a split, class by class; once for all arms."""
+    key = cv.model_dump_json(include={"scheme", "repeats", "folds"})
+    if key not in points.folds:
+        points.folds[key] = _cut_folds(points, cv)
+    return points.folds[key]
+
+
+def _cut_folds(points: Points, cv: CrossValidation) -> list[Points]:
     n = len(points.X)
     groups = [np.arange(n)] if points.y is None else [np.flatnonzero(points.y == c) for c in np.unique(points.y)]
     folds: list[Points] = []

@@ -193,7 +193,8 @@ def standardized(X: Array, X_new: Array) -> tuple[Array, Array]:
 class Points:
     """Known and new points of a split, or of a fold inside its known points.
 
-    ``known`` and ``new`` are indices in the data set; ``seed`` is for methods that draw random numbers.
+    ``known`` and ``new`` are indices in the data set; ``seed`` is for methods that draw random numbers; ``folds``
+    are those that cross-validation has cut already.
     """
 
     X: Array
@@ -207,6 +208,10 @@ class Points:
     seed: int
     standardize: bool = False
     known_parameters: dict[str, Array] = field(default_factory=dict)
+    folds: dict[str, list["Points"]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.X.flags.writeable = self.X_new.flags.writeable = False  # all arms have the same points
 
     @classmethod
     def of(cls, data: Dataset, known: Index, new: Index, label: str, seed: int) -> "Points":

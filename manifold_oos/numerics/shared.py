@@ -3,6 +3,7 @@
 import hashlib
 import time
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,18 @@ class Kept:
         self.saved = 0.0
         self._items: OrderedDict[Hashable, tuple[Any, float, int, list[Warning | str]]] = OrderedDict()
         self._bytes = 0
+        self._digests: dict[Hashable, tuple[weakref.ref[NDArray], Hashable]] = {}
+
+    def digest(self, array: NDArray) -> Hashable:
+        """What tells an array from others by content; worked out once for one that nobody can write to."""
+        owner = array if array.base is None else array.base
+        if not isinstance(owner, np.ndarray) or owner.base is not None or owner.flags.writeable:
+            return _digest(array)
+        place = id(owner), array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str
+        known = self._digests.get(place)
+        if known is None or known[0]() is not owner:  # the same address may be another array's by now
+            known = self._digests[place] = weakref.ref(owner), _digest(array)
+        return known[1]
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The thing of a key, made where it is not there; what the making warned of is said each time."""
@@ -99,7 +112,7 @@ def shared(name: Hashable, arrays: Sequence[NDArray | None], make: Callable[[], 
     kept = _KEPT.get()
     if kept is None:
         return make()
-    return kept.get((name, *(None if array is None else _digest(array) for array in arrays)), make)
+    return kept.get((name, *(None if array is None else kept.digest(array) for array in arrays)), make)
 
 
 def saved_seconds() -> float:

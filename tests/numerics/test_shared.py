@@ -74,3 +74,28 @@ def test_warnings_of_the_making_are_said_to_everyone():
         for _ in range(2):
             with pytest.warns(RuntimeWarning, match="two parts"):
                 assert shared("a", [], make) == 1
+
+
+def test_an_array_that_nobody_can_write_to_is_read_once(monkeypatch):
+    read = []
+    real = module._digest
+    monkeypatch.setattr(module, "_digest", lambda array: read.append(array.shape) or real(array))
+    X = np.arange(6.0).reshape(3, 2)
+    with sharing(Kept()):
+        for _ in range(2):
+            shared("a", [X], lambda: 0)
+        assert read == [(3, 2)] * 2  # it may have changed
+        X.flags.writeable = False
+        for rows in (3, 3, 2, 2):
+            shared("a", [X[:rows]], lambda: 0)
+        assert read[2:] == [(3, 2), (2, 2)]
+
+
+def test_another_array_at_the_same_address_is_told_apart():
+    kept, seen = Kept(), set()
+    for i in range(20):
+        X = np.full(1000, float(i))
+        X.flags.writeable = False
+        seen.add(kept.digest(X))
+        del X
+    assert len(seen) == 20
