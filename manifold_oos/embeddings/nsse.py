@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, optimize
+from scipy import interpolate, linalg, optimize
 from sklearn.exceptions import ConvergenceWarning
 
 from manifold_oos.arrays import Array
@@ -28,12 +28,10 @@ from manifold_oos.steps import Step
 
 #: The two starts of Figs. 3 and 4, in median distances.
 STARTS = {"high": 4.0, "low": 0.2}
-#: Dimensions up to this share the first Y.
+#: Dimensions up to this share the Y of the same σ.
 FIRST = 50
-#: Longest step of log σ by a secant.
-LONGEST = 1.0
-#: Shortest one, in units of ``tol``: the slopes at its ends must differ by more than their rounding.
-SHORTEST = 1e-3
+#: Step of log σ on the way downhill.
+MARCH = 0.25
 
 
 class NSSE(JointEmbedding):
@@ -46,9 +44,9 @@ class NSSE(JointEmbedding):
     within classes and :math:`L_b` that of weight 1 for every pair of different classes. Neighbours of a class stay
     together, classes part, and the map :math:`f(x) = \sum_i c_i \exp(-\|x - x_i\|^2 / \sigma^2)`,
     :math:`\Psi C = Y`, keeps a small Lipschitz constant. Y (eq. 12) and σ (eq. 14) take turns.
-    Because turns creep when the data are many, ``search="secant"`` takes σ from the second on to where the secant
-    of the derivative of the objective (Y being the best for each σ) vanishes, or less far when the objective would
-    rise there: the same point, in a few iterations.
+    Because turns creep when the data are many, ``search="secant"`` goes downhill by equal steps of log σ, which all
+    dimensions and μ₃ have in common, until the derivative of the objective (Y being the best for each σ) changes
+    sign, and then by secants to where it vanishes: the same point, in a few iterations.
 
     Below d = M − 1 dimensions (M classes) a tiny ``mu2 / mu1`` leaves the class contrasts undetermined; duplicates
     with different labels get the same coordinates.
@@ -206,7 +204,7 @@ class NSSE(JointEmbedding):
         problem = _Problem(graphs, tau, mu1, self.mu2, mu3, self.n_components)
         scale = self.start if isinstance(self.sigma, str) else self.sigma
         scale = {"median": STARTS[scale]} if isinstance(scale, str) else scale
-        course = _Course(problem.embed_first(np.log(resolve_sigma(scale, X, graphs.median))))
+        course = _Course(problem.embed_node(np.log(resolve_sigma(scale, X, graphs.median))))
         if isinstance(self.sigma, str):
             search = self._alternate if self.search == "alternation" else self._follow_secants
             course.settled = search(problem, course)
@@ -222,34 +220,27 @@ class NSSE(JointEmbedding):
         return False
 
     def _follow_secants(self, problem: "_Problem", course: "_Course") -> bool:
-        """The first turn of Algorithm 1, followed by secants; whether σ has settled.
+        """Downhill by equal steps until the slope changes sign, then to where it vanishes; whether σ has settled.
 
-        The slope is the derivative of the least objective over Y in log σ (times σ², which moves no zero of it).
-        A step goes downhill, to where the line through the slopes of the best σ so far and of the last other one
-        vanishes. Where the objective rises the step is repeated between a fifth and four fifths as long, unless it
-        is so short that the rise is rounding.
-        A line through a far point, where the slope explodes, promises a tiny step anywhere: σ has settled only when
-        a step of at most ``tol`` has the minimum between its ends, or when the line through them, the local
-        derivative, promises another such step.
+        Where the objective rises and the slope does not tell (Y changed between the two), the step is halved.
         """
-        state = course.state
-        move = abs(problem.rescale(state, self.tol) - state.log_sigma)
-        move = max(move, self.tol) * (1 if state.slope < 0 else -1)
+        first = course.state
+        seen, move = [first], MARCH if first.slope < 0 else -MARCH
+        embed, following = problem.embed_node, first.log_sigma + move
         for _ in range(self.max_iter - 1):
-            following = problem.embed(state.log_sigma + move)
-            enclosed = state.slope * following.slope <= 0
-            shortest, longest = SHORTEST * self.tol, LONGEST
-            if following.objective <= state.objective:
-                other, state = state, course.keep(following)
-            else:
-                other = following
-                if enclosed or abs(move) > self.tol:
-                    shortest, longest = 0.2 * abs(move), 0.8 * abs(move)
-            change = (state.slope - other.slope) / (state.log_sigma - other.log_sigma)
-            promised = abs(state.slope) / change if change > 0 else longest
-            if abs(move) <= self.tol and (enclosed or promised <= self.tol):
+            seen.append(state := embed(following))
+            rises = state.objective > course.state.objective
+            if not rises:
+                course.keep(state)
+            if min(one.slope for one in seen) < 0 <= max(one.slope for one in seen):
+                embed, following = problem.embed, problem.crossing(seen)
+                if abs(following - state.log_sigma) <= self.tol:
+                    return True
+                continue
+            move *= 0.5 if rises else 1
+            following = course.state.log_sigma + move
+            if abs(move) <= self.tol:
                 return True
-            move = min(max(promised, shortest), longest) * (1 if state.slope < 0 else -1)
         return False
 
 
@@ -333,8 +324,8 @@ class _Problem:
         Psi.flat[:: N + 1] += N**2 * np.finfo(float).eps
         return Psi
 
-    def embed_first(self, log_sigma: float) -> _State:
-        """:meth:`embed`, shared between the dimensions and the μ₃ that begin at the same σ."""
+    def embed_node(self, log_sigma: float) -> _State:
+        """:meth:`embed`, shared between the dimensions and the μ₃ that come by the same σ."""
         k = max(self.n_components, min(FIRST, len(self.squared)))
         name = (self.graphs, self.tau, self.mu1, self.mu2, log_sigma, k)
         return self._state(log_sigma, *shared(name, [], lambda: self._solve(self.psi(log_sigma), k)))
@@ -371,6 +362,26 @@ class _Problem:
         residual = Y * (1 / theta[:d] - self.shift) - BY
         slope = -4 * np.sum(residual * moved) - 2 * self.mu3
         return _State(float(log_sigma), theta[: d + 1], Y, C, float(objective), float(slope))
+
+    def crossing(self, seen: Sequence[_State]) -> float:
+        """Where the slope vanishes between the nearest two states that enclose it.
+
+        The slope is P − 2 μ₃, and P grows like a power of σ: log(P / 2 μ₃) over log σ is nearly a line.
+        """
+        pairs = [(a, b) for a in seen for b in seen if a.slope < 0 <= b.slope and a.log_sigma < b.log_sigma]
+        low, high = min(pairs, key=lambda pair: pair[1].log_sigma - pair[0].log_sigma)
+        if low.slope <= -2 * self.mu3:  # P is lost in rounding
+            return (low.log_sigma + high.log_sigma) / 2
+        powers = {one.log_sigma: float(np.log1p(one.slope / (2 * self.mu3))) for one in (low, high)}
+        others = [one for one in seen if one.slope > -2 * self.mu3 and one.log_sigma not in powers]
+        for one in sorted(others, key=lambda one: abs(one.slope))[:1]:
+            powers[one.log_sigma] = float(np.log1p(one.slope / (2 * self.mu3)))
+        sigmas, values = list(powers), list(powers.values())
+        if len(set(values)) == len(values):
+            found = float(interpolate.barycentric_interpolate(values, sigmas, 0.0))
+            if low.log_sigma < found < high.log_sigma:
+                return found
+        return low.log_sigma + (high.log_sigma - low.log_sigma) * values[0] / (values[0] - values[1])
 
     def roughness(self, log_sigma: float, Y: Array) -> float:
         """Eq. 14: μ₂ tr(YᵀΨ⁻²Y) + μ₃/σ², the part of the objective that depends on σ."""
