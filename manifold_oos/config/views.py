@@ -144,9 +144,6 @@ class Reading(Strict):
     )
     datasets: Mapped | None = Field(default=None, description="data set: the one measured in its place")
     metric: str | None = None
-    chosen: dict[str, Any] = Field(
-        default={}, description="values of open parameters, such as n_components: n_train-1"
-    )
 
     _written: dict[str, Any] = PrivateAttr(default_factory=dict)
 

@@ -7,16 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from manifold_oos.config.model import FIXED, Reading
-from manifold_oos.config.values import Facts, settle
 from manifold_oos.metrics import is_time, unit_of
-from manifold_oos.results.best import best_rows, parameter_values
 from manifold_oos.results.cells import certain_sets, summary_of
 from manifold_oos.results.collect import Results
 from manifold_oos.results.published import AGREE, BETTER, WORSE, Verdict, judge
-from manifold_oos.results.statistics import Summary, summarize
+from manifold_oos.results.statistics import Summary
 
 COLUMN = ["source", "protocol", "metric", "dataset", "arm"]
 EXPLAINED, OPEN, UNTESTED = "given by a reading", "given by no reading", "no reading measured"
@@ -87,7 +83,7 @@ def printed_columns(results: Results) -> list[PrintedColumn]:
     """Every printed column that was run, without times, which are of another machine."""
     cells = results.cells
     judged = cells[(cells["verdict"] != "") & ~cells["metric"].map(is_time).astype(bool)]
-    measure = partial(_measure, results, _blocks(results), _found(results))
+    measure = partial(_measure, results, _found(results))
     columns = []
     for keys, block in judged.groupby(COLUMN, sort=False):
         source, protocol, metric, dataset, arm = map(str, keys)
@@ -144,24 +140,12 @@ def states(columns: Sequence[PrintedColumn]) -> Counter[str]:
     return counts
 
 
-def _blocks(results: Results) -> Mapping[Any, pd.DataFrame]:
-    """Rows with open grids by arm, data set, metric and size, for readings that fix a parameter."""
-    if results.rows.empty or not any(reading.chosen for reading in results.experiment.readings.values()):
-        return {}
-    rows = results.rows[results.rows["step"].isna()]
-    return dict(iter(rows.groupby(["arm", "dataset", "metric", "size"], sort=False)))
-
-
 def _found(results: Results) -> Mapping[tuple[Any, ...], Any]:
     return {(c.protocol, c.arm, c.dataset, c.metric, c.size): c for c in results.cells.itertuples()}
 
 
 def _measure(
-    results: Results,
-    blocks: Mapping[Any, pd.DataFrame],
-    found: Mapping[tuple[Any, ...], Any],
-    reading: Reading,
-    cell: Any,
+    results: Results, found: Mapping[tuple[Any, ...], Any], reading: Reading, cell: Any
 ) -> Measured | None:
     """What a reading gives in the place of a cell."""
     if cell.arm not in reading.arms or reading.metric not in (None, cell.metric):
@@ -169,28 +153,11 @@ def _measure(
     if reading.datasets is not None and cell.dataset not in reading.datasets:
         return None
     dataset = (reading.datasets or {}).get(cell.dataset, cell.dataset)
-    arm = reading.arms[cell.arm]
-    summary = None
-    if not reading.chosen:
-        other = found.get((cell.protocol, arm, dataset, cell.metric, cell.size))
-        if other is not None and other.splits:
-            summary = summary_of(other, dataset in certain_sets(results.experiment))
-    elif (rows := blocks.get((arm, dataset, cell.metric, cell.size))) is not None:
-        rows = rows[rows["selection"].isin([cell.protocol, FIXED])]
-        for name, value in reading.chosen.items():
-            wanted = _settled(results, value, dataset, cell.n_train)
-            rows = rows[(parameter_values(rows, name) == wanted).astype(bool)]
-        summary = summarize(best_rows(rows)["value"]) if len(rows) else None
-    if summary is None or not math.isfinite(summary.mean):
+    places = [
+        (protocol, reading.arms[cell.arm], dataset, cell.metric, cell.size) for protocol in (cell.protocol, FIXED)
+    ]
+    other = next((found[place] for place in places if place in found), None)
+    if other is None or not other.splits or not math.isfinite(other.mean):
         return None
+    summary = summary_of(other, dataset in certain_sets(results.experiment))
     return Measured(summary, judge(summary, cell.published, cell.metric, cell.paper_splits))
-
-
-def _settled(results: Results, value: Any, dataset: str, n_train: float) -> Any:
-    """A value of an open parameter, sizes such as ``n_train-1`` worked out."""
-    if not isinstance(value, str):
-        return value
-    facts = results.facts.get(dataset)
-    if facts is None:
-        return math.nan
-    return settle(value, Facts(dataset, int(n_train), facts.n_classes, facts.n_features))

@@ -55,12 +55,12 @@ def test_a_patch_of_a_part_leaves_the_rest():
 def test_what_is_the_same_is_run_once():
     readings = {
         "wide": {"text": "", "arms": "RBF", "set": {"extender.sigma": 2.0}},
-        "wide at the end": {"text": "", "arms": {"LVM": "RBF"}, "set": {"extender.sigma": 2.0}, "chosen": {"d": 3}},
+        "wide there too": {"text": "", "arms": {"LVM": "RBF"}, "set": {"extender.sigma": 2.0}},
         "as LVM": {"text": "", "arms": "RBF", "set": {"extender": "lvm"}},
     }
     experiment = experiment_with(readings)
     assert list(experiment.arms) == [*ARMS, "RBF [wide]"]
-    assert experiment.readings["wide at the end"].arms == {"LVM": "RBF [wide]"}
+    assert experiment.readings["wide there too"].arms == {"LVM": "RBF [wide]"}
     assert experiment.readings["as LVM"].arms == {"RBF": "LVM"}
 
 

@@ -4,11 +4,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from reporting_fakes import make_experiment
 
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Arm, Experiment
 from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.store import make_frame
+from manifold_oos.errors import MoosError
 from manifold_oos.reporting.pages import reproduction
 from manifold_oos.reporting.pages.confirmation import cells_of_columns, confirmation, picked, write_seed
 from manifold_oos.reporting.pages.reproduction import (
@@ -19,6 +21,8 @@ from manifold_oos.reporting.pages.reproduction import (
     count_lines,
     gather,
     group_of,
+    run,
+    shortest_first,
     write_pages,
 )
 from manifold_oos.reporting.write import write_tables
@@ -121,6 +125,21 @@ def test_claims_are_corrected_over_all_of_a_paper_and_pages_need_no_store(worksp
     assert "committed tables (results/one/splits.csv)" in page and "**undecided**" in page
     assert '"one": reproduction/one.md' in Path("mkdocs.yml").read_text()
     assert write_pages(found, Path("results"), Path("mkdocs.yml"))[0].read_text() == front
+
+
+def test_the_shortest_experiment_is_first_and_a_failure_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    many, few = (
+        make_experiment(split={"repetitions": repetitions}).named(name)
+        for name, repetitions in (("a", 9), ("b", 1))
+    )
+    assert [one.name for one in shortest_first([many, few], tmp_path)] == ["b", "a"]
+
+    def breaks(*_, **__):
+        raise MoosError("the pool broke")
+
+    monkeypatch.setattr(reproduction, "run_and_collect", breaks)
+    assert run(few, tmp_path, 1, force=False) is False
+    assert "   failed: the pool broke" in capsys.readouterr().out
 
 
 def test_the_front_page_is_short():

@@ -5,10 +5,10 @@ import pytest
 from reporting_fakes import fake_rows, make_experiment, swept_rows
 
 from manifold_oos.config.load import load_config
-from manifold_oos.engine.splits import DataFacts
 from manifold_oos.errors import ConfigError
-from manifold_oos.reporting.write import readings_markdown
+from manifold_oos.reporting.write import readings_markdown, write_tables
 from manifold_oos.results.collect import Results
+from manifold_oos.results.committed import rows_of
 from manifold_oos.results.explanations import (
     EXPLAINED,
     OPEN,
@@ -32,8 +32,8 @@ def published(values, selection=None):
     return [{"source": "Table 2", "selection": selection, "values": {"misclassification_rate": {"digits": values}}}]
 
 
-def results_of(rows=None, facts=None, **config):
-    return Results(make_experiment(**config), fake_rows(ROWS) if rows is None else rows, facts=facts or {})
+def results_of(rows=None, **config):
+    return Results(make_experiment(**config), fake_rows(ROWS) if rows is None else rows)
 
 
 def missed(results):
@@ -68,32 +68,31 @@ def test_a_column_that_no_reading_speaks_of_is_untested():
     assert "| none | none |" in readings_markdown(results)
 
 
-def test_one_value_of_an_open_grid_is_a_reading():
-    rows = swept_rows("A", "digits", 5, {0.1: [5.0, 5.02], 0.2: [12.0, 12.02]}, "embedding.rcond")
+def test_one_value_of_an_open_grid_is_a_reading_that_a_committed_table_keeps(tmp_path):
+    spread = {0.1: [5.0, 5.02], 0.2: [12.0, 12.02]}
+    rows = [
+        swept_rows("A", "digits", 5, spread, "embedding.rcond"),
+        fake_rows({("A [cut-off 0.2]", "digits", 5): spread[0.2]}),
+    ]
+    arm = {
+        "embedding": {"name": "lda", "regularization": "pinv", "rcond": {"grid": [0.1, 0.2]}},
+        "classifier": "nn",
+    }
     results = results_of(
-        rows,
+        pd.concat(rows, ignore_index=True),
+        arms={"A": arm},
         published=published({"A": {5: 12.0}}, "best"),
         selection=["best"],
-        readings={"cut-off 0.2": {"text": "this cut-off", "arms": "A", "chosen": {"rcond": 0.2}}},
+        readings={"cut-off 0.2": {"text": "this cut-off", "arms": "A", "set": {"embedding.rcond": 0.2}}},
     )
-    (column,) = missed(results)
-    (cell,) = column.cells
-    assert (cell.mean, cell.verdict) == (pytest.approx(5.01), "better")
-    assert column.readings["cut-off 0.2"][5.0].summary.mean == pytest.approx(12.01)
-    assert column.explained_by == ["cut-off 0.2"]
-
-
-def test_a_size_is_worked_out_for_each_split():
-    rows = swept_rows("A", "digits", 5, {20: [5.0, 5.02], 49: [12.0, 12.02]}, "embedding.n_components")
-    results = results_of(
-        rows,
-        {"digits": DataFacts("digits", "", "", n=1797, n_features=64, n_classes=10)},
-        published=published({"A": {5: 12.0}}, "best"),
-        selection=["best"],
-        readings={"N−1": {"text": "all dimensions", "arms": "A", "chosen": {"n_components": "n_train-1"}}},
-    )
-    (column,) = missed(results)
-    assert column.readings["N−1"][5.0].summary.mean == pytest.approx(12.01) and column.explained_by == ["N−1"]
+    write_tables(results, tmp_path)
+    kept = Results(results.experiment, rows_of(tmp_path), committed=tmp_path)
+    for told in (results, kept):
+        (column,) = missed(told)
+        (cell,) = column.cells
+        assert (cell.mean, cell.verdict) == (pytest.approx(5.01), "better")
+        assert column.readings["cut-off 0.2"][5.0].summary.mean == pytest.approx(12.01)
+        assert column.explained_by == ["cut-off 0.2"]
 
 
 def test_another_data_set_is_measured_in_the_place_of_the_printed_one():

@@ -1,11 +1,13 @@
 """Run the papers' tables and figures, every repetition, and write docs/reproduction.md: ``make reproduce``.
 
-Each config under configs/<paper>/ (and coil20_sosi, SOSI's Fig. 7) is run through ``moos run``'s own functions into
-results/; what the store has is not computed again, so a stopped run resumes. Then a front page and a page for each
-experiment are written from the store, or from the committed splits and tables where it has no rows: ours beside the
-printed numbers, and every verdict.
+Each config under configs/<paper>/ (and coil20_sosi, SOSI's Fig. 7) is run through ``moos run``'s own functions
+into results/, the shortest first, and has its tables as soon as it is whole. What the store has is not computed
+again, so a stopped run resumes; what fails does not stop the others. Then a front page and a page for each
+experiment are written from the store, or from the committed splits and tables where it has no rows: ours beside
+the printed numbers, and every verdict.
 """
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +21,11 @@ from manifold_oos.atomic import atomic, write_text
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Arm, Experiment
 from manifold_oos.config.subset import reduce_experiment
+from manifold_oos.engine.plan import make_plan
+from manifold_oos.engine.progress import duration
+from manifold_oos.engine.runner import RunSummary, estimate
 from manifold_oos.engine.store import Store, make_frame
+from manifold_oos.errors import MoosError
 from manifold_oos.reporting.pages.common import DOCS, between, parser_of, run_and_collect, start, stored
 from manifold_oos.reporting.pages.confirmation import cells_of_columns, confirmation, picked, write_seed
 from manifold_oos.reporting.records import write_records
@@ -127,23 +133,44 @@ def configs(seed: int | None = None) -> Iterator[Experiment]:
             yield experiment
 
 
-def run(experiment: Experiment, out: Path, workers: int | None, force: bool) -> None:
-    """Run one experiment and write its tables and figures."""
+def shortest_first(experiments: Sequence[Experiment], out: Path) -> list[Experiment]:
+    """Experiments by what they would take, so that most are whole early."""
+    out.mkdir(parents=True, exist_ok=True)
+    with Store(out) as store:
+        known = store.facts()
+        plans = [make_plan(one, offline=True, skip_missing=True, known=known) for one in experiments]
+        guesses = {plan.experiment.name: estimate(store, plan, 1).guess for plan in plans}
+    return sorted(experiments, key=lambda one: guesses[one.name])
+
+
+def run(experiment: Experiment, out: Path, workers: int | None, force: bool, tables: bool = True) -> bool:
+    """Run one experiment and write its tables and figures; whether nothing failed."""
     started = time.monotonic()
     print(f"== {experiment.name}: {experiment.title}", flush=True)
-    summary, results = run_and_collect(experiment, out, workers, skip_missing=True)
+    try:
+        summary, results = run_and_collect(experiment, out, workers, skip_missing=True)
+    except MoosError as error:  # the others are run all the same
+        print(f"   failed: {error}", flush=True)
+        return False
+    if tables:
+        write_all(summary, results, out, force)
+    for label, reason in summary.plan.absent.items():
+        print(f"   {label}: data absent: {reason}")
+    took = duration(time.monotonic() - started)
+    print(f"   {summary.computed} lines, {len(summary.failed)} failed, {took}", flush=True)
+    return not summary.failed
+
+
+def write_all(summary: RunSummary, results: Results, out: Path, force: bool) -> None:
+    """Write records, tables and figures of one experiment, unless those that are there rest on more numbers."""
     with Store(out) as store:
         write_records(summary.plan, store, summary.folder)
     if (kept := fewer_rows(results, summary.folder)) and not force:
         print(f"   {kept}")
-    else:
-        for path in [*write_tables(results, summary.folder), *write_figures(results, summary.folder)]:
-            if path.suffix == ".png":
-                shrink(path)
-    for label, reason in summary.plan.absent.items():
-        print(f"   {label}: data absent: {reason}")
-    took = time.monotonic() - started
-    print(f"   {summary.computed} lines, {len(summary.failed)} failed, {took:.0f} s", flush=True)
+        return
+    for path in [*write_tables(results, summary.folder), *write_figures(results, summary.folder)]:
+        if path.suffix == ".png":
+            shrink(path)
 
 
 def shrink(path: Path) -> None:
@@ -334,20 +361,24 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--force", action="store_true", help="replace tables that rest on more numbers")
     options = parser.parse_args(arguments)
     experiments = list(configs(options.seed))
-    for experiment in experiments:
-        chosen = not options.only or experiment.name in options.only or experiment.paper in options.only
-        if chosen and not options.page_only:
-            part = reduce_experiment(experiment, repetitions=options.repetitions)
-            if options.seed is None:
-                run(part, options.out, options.workers, options.force)
-            else:
-                run_and_collect(part, options.out, options.workers, skip_missing=True)
-    if options.seed is not None:
-        print(write_seed(all_cells(gather(experiments, options.out)), options.out, options.seed))
-        return 0
-    for path in write_pages(gather(experiments, options.out), options.out, Path("mkdocs.yml")):
-        print(path)
-    return 0
+    asked = set(options.only or ())
+    chosen = [one for one in experiments if not asked or {one.name, one.paper} & asked]
+    parts = [reduce_experiment(one, repetitions=options.repetitions) for one in chosen]
+    started = time.monotonic()
+    failed = [
+        part.name
+        for part in ([] if options.page_only else shortest_first(parts, options.out))
+        if not run(part, options.out, options.workers, options.force, tables=options.seed is None)
+    ]
+    if options.seed is None:
+        paths = write_pages(gather(experiments, options.out), options.out, Path("mkdocs.yml"))
+    else:
+        paths = [write_seed(all_cells(gather(experiments, options.out)), options.out, options.seed)]
+    print(*paths, sep="\n")
+    print(f"{duration(time.monotonic() - started)}, {duration(sum(os.times()[:4]))} of processors")
+    if failed:
+        print(f"some lines failed: {', '.join(failed)}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
