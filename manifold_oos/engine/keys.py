@@ -20,11 +20,14 @@ from manifold_oos.metrics import METRICS
 from manifold_oos.registry import KINDS
 
 PACKAGE = "manifold_oos"
+#: Modules whose source is in no key: they word errors, say which parameters and sizes are refused, and name types.
+#: What they let through is computed elsewhere, so that an edit of theirs cannot change a number.
+NUMBERLESS = frozenset(f"{PACKAGE}.{name}" for name in ("arrays", "constraints", "costs", "errors"))
 
 
 @cache
 def source_digest(module: str) -> str:
-    """A digest of a module and of every module of this package that it imports, directly or not."""
+    """A digest of a module and of every module of this package that it imports, directly or not, but NUMBERLESS."""
     digest = hashlib.sha256()
     for name in sorted(_closure(module)):
         file = _file(name)
@@ -44,7 +47,8 @@ def _closure(module: str) -> set[str]:
         seen.add(name)
         file = _file(name)
         if file is not None:
-            waiting += [other for other in _imports(file, name) if other.startswith(f"{PACKAGE}.")]
+            ours = {other for other in _imports(file, name) if other.startswith(f"{PACKAGE}.")}
+            waiting += ours - NUMBERLESS
     return seen
 
 
