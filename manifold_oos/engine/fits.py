@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from manifold_oos import registry
 from manifold_oos.arrays import Array
@@ -189,6 +188,8 @@ class Workbench:
         Y = placed.wide_known
 
         def place(x: Array) -> Array:
+            from sklearn.base import clone
+
             if getattr(extender, "transductive", False):
                 arguments = {"X_new": x, "embedding": truncated(embedding, Y.shape[1])}
                 return clone(extender).fit(points.X, Y, points.y, **arguments).transform(x)
