@@ -1,7 +1,8 @@
 """What configs and plans ask of a method, known without importing it, nor scikit-learn."""
 
 import inspect
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from numbers import Integral, Real
@@ -13,7 +14,9 @@ from manifold_oos.registry import KINDS
 from manifold_oos.remembered import remembered
 
 #: The types that a value of a config may be asked to have.
-TYPES = {kind.__name__: kind for kind in (Integral, Real, str, dict, list, tuple, bool, int, float)}
+TYPES: dict[str, Any] = {
+    kind.__name__: kind for kind in (Integral, Real, Mapping, Sequence, str, dict, list, tuple, bool, int, float)
+}
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,10 @@ class Limit:
         """A constraint as ``_parameter_constraints`` states it."""
         from manifold_oos.constraints import HasMethods, Interval, StrOptions, make_constraint
 
-        text = str(make_constraint(constraint))
+        try:
+            text = str(make_constraint(constraint))
+        except ValueError:  # of a class of one's own
+            return cls("unknown", "")
         if isinstance(constraint, type):
             return cls("type", text, [constraint.__name__])
         if isinstance(constraint, Interval):
@@ -60,10 +66,9 @@ class Limit:
             case "methods", *methods:
                 return all(callable(getattr(value, method, None)) for method in methods)
             case "interval", str() as name, low, high, closed if name in TYPES:
-                if not isinstance(value, TYPES[name]) or value != value:
-                    return False
-                above = low is None or value > low or (value == low and closed in ("left", "both"))
-                return above and (high is None or value < high or (value == high and closed in ("right", "both")))
+                low, high = -math.inf if low is None else low, math.inf if high is None else high
+                ends = [end for end, side in ((low, "left"), (high, "right")) if closed in (side, "both")]
+                return isinstance(value, TYPES[name]) and (low < value < high or value in ends)
         return True
 
 
