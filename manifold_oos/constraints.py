@@ -3,9 +3,8 @@
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
-    InvalidParameterError,
     StrOptions,
-    validate_parameter_constraints,
+    make_constraint,
 )
 
-__all__ = ["HasMethods", "Interval", "InvalidParameterError", "StrOptions", "validate_parameter_constraints"]
+__all__ = ["HasMethods", "Interval", "StrOptions", "make_constraint"]

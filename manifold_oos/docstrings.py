@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from manifold_oos.datasets.base import Loader
@@ -74,9 +74,14 @@ def parse(cls: type) -> Documentation:
     >>> [parameter.name for parameter in parse(find("extenders", "lvm")).parameters]
     ['n_neighbors', 'beta']
     """
-    opening, sections = _sections(cls)
     signature = inspect.signature(cls).parameters.items()
-    defaults = {name: value.default for name, value in signature if value.default is not value.empty}
+    defaults = {name: repr(value.default) for name, value in signature if value.default is not value.empty}
+    return read(inspect.getdoc(cls) or "", defaults)
+
+
+def read(text: str, defaults: Mapping[str, str]) -> Documentation:
+    """Take the docstring of a class apart, with the defaults of its parameters as Python writes them."""
+    opening, sections = _sections(text)
     parameters = _parameters(sections.get("Parameters", ""), defaults)
     first, _, prose = opening.partition("\n\n")
     return Documentation(
@@ -109,29 +114,29 @@ def options(loader: "type[Loader]") -> tuple[Parameter, ...]:
     """
     from manifold_oos import datasets
 
-    defaults = loader.defaults()
+    defaults = {name: repr(value) for name, value in loader.defaults().items()}
     if len(loader.variants) == 1:
         del defaults["variant"]
-    common = _parameters(_sections(datasets.load)[1]["Other Parameters"], defaults)
-    own = _parameters(_sections(loader.read)[1].get("Parameters", ""), defaults)
+    common = _parameters(_sections(inspect.getdoc(datasets.load) or "")[1]["Other Parameters"], defaults)
+    own = _parameters(_sections(inspect.getdoc(loader.read) or "")[1].get("Parameters", ""), defaults)
     documented = {option.name: option for option in own if option.name != "variant"}
     documented |= {option.name: option for option in common if option.name not in documented}
     return tuple(option for name, option in documented.items() if name in defaults)
 
 
-def _sections(thing: object) -> tuple[str, dict[str, str]]:
+def _sections(text: str) -> tuple[str, dict[str, str]]:
     """What stands before the first section of a docstring, and the sections by title."""
-    pieces = SECTION.split(inspect.getdoc(thing) or "")
+    pieces = SECTION.split(text)
     return pieces[0], dict(zip(pieces[1::2], (piece.strip("\n") for piece in pieces[2::2]), strict=True))
 
 
-def _parameters(section: str, defaults: Mapping[str, Any]) -> list[Parameter]:
+def _parameters(section: str, defaults: Mapping[str, str]) -> list[Parameter]:
     """The entries of a section, with the defaults that are known."""
     return [
         Parameter(
             name=name,
             type=re.sub(r",? default=.*$", "", kind),
-            default=repr(defaults[name]) if name in defaults else "",
+            default=defaults.get(name, ""),
             text=" ".join(body.split()),
         )
         for head, body in re.findall(r"^(\S.*)\n((?:[ \t]+.*\n?|\n)*)", section + "\n", re.MULTILINE)

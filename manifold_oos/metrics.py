@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
 
 from manifold_oos.arrays import Array
 from manifold_oos.placement import MOST_ALONE, PLACEMENT, evenly, novelty_auc, shift
@@ -110,7 +109,9 @@ def procrustes(Y: Array, target: Array, *, scale: bool) -> tuple[Array, Array]:
     try:
         U, sigma, Vt = np.linalg.svd(A @ B.T)
     except np.linalg.LinAlgError:  # divide and conquer may not converge where singular values coincide
-        U, sigma, Vt = linalg.svd(A @ B.T, lapack_driver="gesvd")
+        from scipy.linalg import svd
+
+        U, sigma, Vt = svd(A @ B.T, lapack_driver="gesvd")
     turned = A.T @ (U @ Vt) if Q is None else A.T @ (U @ Vt) @ Q.T
     norm = float(np.sum(Y**2))
     factor = float(sigma.sum()) / norm if scale and norm > 0 else 1.0
@@ -137,13 +138,15 @@ def alignment(Y: Array, batch: Array) -> tuple[float, float]:
     statistic : float
         min ‖s Y R − Ŷ‖² / ‖Ŷ‖², in [0, 1]; its size matches Table 3 of that paper, which the wording does not.
     """
+    from scipy.linalg import qr, svdvals  # here: configs are checked against METRICS, and compute nothing
+
     Y, target = Y - Y.mean(axis=0), batch - batch.mean(axis=0)
     size, norm = float(np.sum(target**2)), float(np.sum(Y**2))
     if size == 0:
         return float("nan"), float("nan")
     # With fewer points than dimensions triangular factors have all of the singular values.
-    A, B = (linalg.qr(Z.T, mode="r")[0][: len(Z)] if len(Z) < Z.shape[1] else Z.T for Z in (Y, target))
-    nuclear = float(linalg.svdvals(A @ B.T).sum())
+    A, B = (qr(Z.T, mode="r")[0][: len(Z)] if len(Z) < Z.shape[1] else Z.T for Z in (Y, target))
+    nuclear = float(svdvals(A @ B.T).sum())
     left = [(norm - 2 * nuclear + size) / size, 1 - nuclear**2 / norm / size if norm > 0 else 1.0]
     if min(left) < CANCELLED:
         for i, scale in enumerate((False, True)):
@@ -348,10 +351,8 @@ def _list() -> list[Metric]:
     lgrm = "LGRM's distance to the batch embedding per new point, unit coordinates,"
     norm = "Procrustes distance to the batch embedding over its norm (sparse coding §4.3, as worded)"
     squared = "centred, scaled, squared Procrustes distance to the batch embedding (sparse coding Table 3 by size)"
-    objective, width = (
-        "value of the method's objective, also at each iteration",
-        "kernel width, also at each iteration",
-    )
+    objective = "value of the method's objective, also at each iteration"
+    width = "kernel width, also at each iteration"
     alone = f"the same for a point that comes alone, the fastest of {MOST_ALONE}; measured where shift is"
     foreign = "chance that a point made of halves of two others lies farther from the known ones than a new point"
     peak = "what the process grows by at most while it fits and places (Linux)"

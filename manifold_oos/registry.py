@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from manifold_oos.errors import ConfigError, DataError, nearest
+from manifold_oos.remembered import remembered
 from manifold_oos.resources import PACKAGE
 
 #: The folder of each stage of an arm, which is also the word of ``moos list``.
@@ -90,13 +91,20 @@ def index(kind: str) -> dict[str, Indexed]:
     >>> index("extenders")["rbf"].cls
     'RBFExtender'
     """
-    found = {}
-    for file in (PACKAGE / kind).glob("*.py"):
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and (name := _config_name(node)):
-                doc = ast.get_docstring(node) or ""
-                found[name] = Indexed(f"manifold_oos.{kind}.{file.stem}", node.name, doc)
-    return dict(sorted(found.items()))
+    return {name: Indexed(*entry) for name, entry in remembered("index", _read)[kind].items()}
+
+
+def _read() -> dict[str, dict[str, Indexed]]:
+    found: dict[str, dict[str, Indexed]] = {}
+    for kind in (*KINDS.values(), "datasets"):
+        named = {}
+        for file in (PACKAGE / kind).glob("*.py"):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and (name := _config_name(node)):
+                    doc = ast.get_docstring(node) or ""
+                    named[name] = Indexed(f"manifold_oos.{kind}.{file.stem}", node.name, doc)
+        found[kind] = dict(sorted(named.items()))
+    return found
 
 
 def _config_name(node: ast.ClassDef) -> str:
@@ -152,21 +160,26 @@ def find(kind: str, name: str) -> type:
     """
     if ":" in name:
         return _own_class(kind, name)
-    known = index(kind)
-    if name not in known:
-        raise ConfigError(f"{name}: no such name among the {kind}; {nearest(name, known)} (moos list {kind})")
-    cls = _imported(known[name])
+    cls = _imported(listed(kind, name))
     if absent(cls):
         raise ConfigError(absent(cls))
     return cls
 
 
-def absent(cls: type) -> str:
+def listed(kind: str, name: str) -> Indexed:
+    """Where a method of the package is; one that is not there is a :class:`ConfigError` with the nearest names."""
+    known = index(kind)
+    if name not in known:
+        raise ConfigError(f"{name}: no such name among the {kind}; {nearest(name, known)} (moos list {kind})")
+    return known[name]
+
+
+def absent(method: Any) -> str:
     """What to install before a method of another library can be used; empty where nothing is missing."""
-    package = getattr(cls, "package", None)
+    package = getattr(method, "package", None)
     if package is None or importlib.util.find_spec(package) is not None:
         return ""
-    return f"{vars(cls).get('name')} needs the package {package}: pip install 'manifold-oos[neighbors]'"
+    return f"{method.name} needs the package {package}: pip install 'manifold-oos[neighbors]'"
 
 
 def signature(cls: type) -> dict[str, Any]:
@@ -253,7 +266,7 @@ def import_class(path: str) -> type:
 
 def module_of(kind: str, name: str) -> str:
     """The module that a name of a config stands for, known without importing a class of one's own."""
-    return name.partition(":")[0] if ":" in name else find(kind, name).__module__
+    return name.partition(":")[0] if ":" in name else listed(kind, name).module
 
 
 def source_of(module: str) -> Path | None:

@@ -1,9 +1,17 @@
-"""Finds the files that ship with the project: beside the package in a checkout, inside it in a wheel."""
+"""Finds the cache folder, and what ships with the project: beside the package in a checkout, in it in a wheel."""
 
+import os
 import re
 from pathlib import Path
 
+import platformdirs
+
 PACKAGE = Path(__file__).parent
+
+
+def cache_dir() -> Path:
+    """The user's cache folder: ``MOOS_CACHE``, or the system's place for caches."""
+    return Path(os.environ.get("MOOS_CACHE") or platformdirs.user_cache_dir("manifold_oos"))
 
 
 def shipped(folder: str) -> Path:

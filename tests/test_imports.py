@@ -22,8 +22,10 @@ ROWS = [
     ["docstrings"],
     ["classifiers", "extenders", "embeddings", "datasets", "metrics", "model_files", "novelty", "probabilities"],
     ["placement"],
+    ["outlines"],
     ["numerics"],
     ["costs", "registry"],
+    ["remembered"],
     ["arrays", "atomic", "constraints", "errors", "lazy", "resources", "spreadsheet", "steps"],
 ]
 #: Who may look sideways: an extender at the embedding that it extends, a classifier at how unlabelled points look.

@@ -50,20 +50,20 @@ def describe(name: str, as_json: bool, check: bool, cost: str | None) -> None:
     moos describe isomap --cost N=100000,D=50      what would a fit take, and is it there?
     moos describe --check mypackage.module:Class   does my own method keep the contract?
     """
-    kind, thing = resolve(name)
+    kind, bare = resolve(name)
     if check:
-        run_checks(name, thing)
+        run_checks(name, find(kind, bare))
         return
     if cost is not None:
-        click.echo(costs_of(name, kind, thing, sizes_of(cost)))
+        click.echo(costs_of(name, kind, find(kind, bare), sizes_of(cost)))
         return
-    documentation = document(kind, thing)
+    documentation = document(kind, bare)
     if as_json:
         entry: dict[str, Any] = {"kind": kind, "name": name}
         entry |= {"summary": documentation.summary, "prose": documentation.prose}
         entry |= {"parameters": [vars(parameter) for parameter in documentation.parameters]}
         entry |= {"references": documentation.references}
-        entry |= {"variants": variants(thing)} if kind == "datasets" else {}
+        entry |= {"variants": variants(find(kind, bare))} if kind == "datasets" else {}
         click.echo(json.dumps(entry, indent=2, ensure_ascii=False))
         return
     click.echo(f"{name} ({kind}): {documentation.summary}\n")
@@ -77,7 +77,7 @@ def describe(name: str, as_json: bool, check: bool, cost: str | None) -> None:
             click.echo(
                 click.wrap_text(parameter.text, width=96, initial_indent="      ", subsequent_indent="      ")
             )
-    extra = notes(kind, thing)
+    extra = notes(kind, bare)
     if extra:
         click.echo("\n" + extra)
     if documentation.references:
@@ -100,13 +100,28 @@ def catalogue(kind: str) -> dict[str, str]:
     return {name: summary(listing.doc) for name, listing in registry.index(kind).items()}
 
 
-def document(kind: str, thing: Any) -> "Documentation":
-    """What the docstrings say of a data set, method or metric."""
-    from manifold_oos.docstrings import Documentation, options, parse
+def find(kind: str, name: str) -> Any:
+    """The class or metric behind what :func:`resolve` found."""
+    from manifold_oos import registry
+    from manifold_oos.metrics import METRICS
 
     if kind == "metrics":
-        return Documentation(thing.description, f"The {thing.better} the better. Needs: {thing.needs}.")
-    return replace(parse(thing), parameters=options(thing)) if kind == "datasets" else parse(thing)
+        return METRICS[name]
+    return registry.import_class(name) if ":" in name else registry.find(kind, name)
+
+
+def document(kind: str, name: str) -> "Documentation":
+    """What the docstrings say of a data set, method or metric; a method of the package is not imported."""
+    from manifold_oos import docstrings, registry
+    from manifold_oos.outlines import outline
+
+    if kind in registry.KINDS.values() and ":" not in name:
+        return docstrings.read(registry.index(kind)[name].doc, outline(kind, name).parameters or {})
+    thing = find(kind, name)
+    if kind == "metrics":
+        return docstrings.Documentation(thing.description, f"The {thing.better} the better. Needs: {thing.needs}.")
+    found = docstrings.parse(thing)
+    return replace(found, parameters=docstrings.options(thing)) if kind == "datasets" else found
 
 
 def variants(loader: "type[Loader]") -> dict[str, dict[str, Any]]:
@@ -118,14 +133,13 @@ def variants(loader: "type[Loader]") -> dict[str, dict[str, Any]]:
     }
 
 
-def resolve(name: str) -> tuple[str, Any]:
-    """The kind and class behind ``name``, ``kind/name`` or ``package.module:Class``."""
+def resolve(name: str) -> tuple[str, str]:
+    """The kind and bare name of ``name``, ``kind/name`` or ``package.module:Class``."""
     from manifold_oos import registry
     from manifold_oos.metrics import METRICS
 
     if ":" in name:
-        cls = registry.import_class(name)
-        return kind_of(cls), cls
+        return kind_of(registry.import_class(name)), name
     everything: dict[str, Mapping[str, Any]] = {
         kind: registry.index(kind) for kind in (*registry.KINDS.values(), "datasets")
     }
@@ -133,7 +147,7 @@ def resolve(name: str) -> tuple[str, Any]:
     wanted_kind, _, bare = name.rpartition("/")
     hits = [kind for kind, names in everything.items() if bare in names and wanted_kind in ("", kind)]
     if len(hits) == 1:
-        return hits[0], METRICS[bare] if hits[0] == "metrics" else registry.find(hits[0], bare)
+        return hits[0], bare
     if hits:
         choices = " or ".join(f"{kind}/{bare}" for kind in hits)
         raise ConfigError(f"{name}: several things have this name; say {choices}")
@@ -155,19 +169,22 @@ def kind_of(cls: type) -> str:
     return next((kind for kind, base in bases.items() if issubclass(cls, base)), "class")
 
 
-def notes(kind: str, thing: Any) -> str:
+def notes(kind: str, name: str) -> str:
     """Facts that docstrings do not tell: what an extender supports, a data set's variants, licence and source."""
     from manifold_oos import registry
-    from manifold_oos.datasets.files import FileLoader
+    from manifold_oos.outlines import extends
 
     lines = []
     if kind == "extenders":
-        embeddings = registry.available("embeddings")
-        supported = [name for name, embedding in embeddings.items() if thing.supports(embedding)]
+        embeddings = registry.index("embeddings")
+        supported = [embedding for embedding in embeddings if extends(name, embedding)]
         lines.append(
             "Extends: " + ("every embedding" if len(supported) == len(embeddings) else ", ".join(supported))
         )
     if kind == "datasets":
+        from manifold_oos.datasets.files import FileLoader
+
+        thing = find(kind, name)
         known = variants(thing)
         for variant, facts in known.items():
             numbers = [f"{facts[key]} {key}" for key in ("samples", "classes") if facts[key]]
@@ -176,8 +193,8 @@ def notes(kind: str, thing: Any) -> str:
                 lines.append(f"Variant {variant}: {facts['description']} ({', '.join(numbers)})")
         licences = dict.fromkeys(facts["licence"] for facts in known.values() if facts["licence"])
         lines += [f"Licence: {licence}" for licence in licences]
-    if kind == "datasets" and issubclass(thing, FileLoader):
-        lines.append(f"Page: {thing.spec().page}" + (f" ({thing.spec().form})" if thing.spec().form else ""))
+        if issubclass(thing, FileLoader):
+            lines.append(f"Page: {thing.spec().page}" + (f" ({thing.spec().form})" if thing.spec().form else ""))
     return "\n".join(lines)
 
 

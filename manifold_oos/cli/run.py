@@ -65,8 +65,7 @@ def run(configs: tuple[str, ...], **options: Any) -> int:
 
 def _load(path: str, overrides: tuple[str, ...], trust: bool, dry: bool) -> "tuple[Experiment, Trust]":
     """A config, and whose code may be imported for it."""
-    from manifold_oos.config.load import find_config
-    from manifold_oos.results.collect import load_overridden
+    from manifold_oos.config.load import find_config, load_overridden
 
     mode: Trust = "none" if dry else trust_in(find_config(path), trust)
     with trusting(mode):

@@ -1,5 +1,6 @@
 """From a YAML file to a validated experiment, or to every mistake in it at once with file, line and key."""
 
+import hashlib
 import re
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +13,15 @@ from manifold_oos.config import limits
 from manifold_oos.config.model import STAGES, Experiment, expand
 from manifold_oos.config.names import check
 from manifold_oos.config.places import all_lines
+from manifold_oos.config.subset import stated_splits
 from manifold_oos.config.yaml_tree import Key, Tree, read_tree, set_values
 from manifold_oos.errors import ConfigError, nearest, shortened
 from manifold_oos.resources import shipped, shipped_configs
 
 #: What a results root has beside the folders of experiments.
 ROOT_FOLDERS = ("archive", "reference")
+#: How the folder of a run with other values than the config's begins.
+OVERRIDDEN = "set_"
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Experiment:
@@ -39,6 +43,20 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Experiment:
     tree = read_tree(file)
     set_values(tree, overrides)
     return validate(tree, name=config_name(file), path=file)
+
+
+def load_overridden(target: str | Path, overrides: Iterable[str] = ()) -> Experiment:
+    """A config; with other values it has a folder of its own, and the paper's splits stay those of the file."""
+    overrides = tuple(overrides)
+    experiment = load_config(target, overrides)
+    if not overrides:
+        return experiment
+    if experiment.published:
+        experiment.published = stated_splits(load_config(target))
+    slug = re.sub(r"[^A-Za-z0-9.=]+", "_", "_".join(overrides)).strip("_")
+    if len(slug) > 60:
+        slug = f"{slug[:50]}_{hashlib.sha256(slug.encode()).hexdigest()[:8]}"
+    return experiment.named(f"{experiment.name}/{OVERRIDDEN}{slug}", experiment.path)
 
 
 def find_config(path: str | Path) -> Path:

@@ -1,6 +1,5 @@
 """Checks a config against the methods and data sets it names, before anything is loaded or run."""
 
-import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -20,11 +19,11 @@ from manifold_oos.config.values import (
     settle,
 )
 from manifold_oos.config.views import KINDS_OF_KEY, POINTS, changes_of, listed, mapped, patched
-from manifold_oos.constraints import InvalidParameterError, validate_parameter_constraints
 from manifold_oos.datasets import find as find_dataset
 from manifold_oos.errors import ConfigError, nearest, shortened
 from manifold_oos.metrics import METRICS
-from manifold_oos.registry import KINDS, signature
+from manifold_oos.outlines import Outline, extends, outline
+from manifold_oos.registry import KINDS
 
 Path = tuple[str | int, ...]
 
@@ -85,18 +84,18 @@ def _data(path: Path, whole: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _arm(path: Path, arm: Mapping[str, Any], labels: list[str]) -> Iterator[Mistake]:
-    classes: dict[str, type] = {}
+    found: dict[str, tuple[str, Outline]] = {}
     for stage in STAGES:
         if arm.get(stage) is not None:
-            yield from _method((*path, stage), stage, arm[stage], classes, labels)
-    embedding, extender = classes.get("embedding"), classes.get("extender")
-    if embedding and extender and hasattr(extender, "supports") and not extender.supports(embedding):
-        name = embedding.__dict__.get("name", embedding.__name__)
-        good = [other for other, cls in registry.available("extenders").items() if cls.supports(embedding)]  # type: ignore[attr-defined]
-        message = f"{extender.name} does not extend {name}; those that do: {', '.join(good)}"  # type: ignore[attr-defined]
-        yield Mistake((*path, "extender"), message)
-    alone = embedding and arm.get("extender") is None and not arm.get("batch")
-    if alone and not hasattr(embedding, "transform"):
+            yield from _method((*path, stage), stage, arm[stage], found, labels)
+    if "embedding" in found and "extender" in found:
+        embedding, extender = found["embedding"][0], found["extender"][0]
+        if not extends(extender, embedding):
+            good = [other for other in registry.index("extenders") if extends(other, embedding)]
+            names = f"{found['extender'][1].name} does not extend {found['embedding'][1].name}"
+            yield Mistake((*path, "extender"), f"{names}; those that do: {', '.join(good)}")
+    alone = "embedding" in found and arm.get("extender") is None and not arm.get("batch")
+    if alone and not found["embedding"][1].maps:
         yield Mistake((*path, "embedding"), "has no map for new points: add an extender (moos list extenders)")
 
 
@@ -154,27 +153,29 @@ def _invalid(model: type[BaseModel], plain: Mapping[str, Any]) -> list[Mistake]:
     return []
 
 
-def _method(path: Path, stage: str, given: Any, classes: dict[str, type], labels: list[str]) -> Iterator[Mistake]:
-    """Check a method of an arm, or one that a method is given by name; its class goes to ``classes``."""
+def _method(
+    path: Path, stage: str, given: Any, found: dict[str, tuple[str, Outline]], labels: list[str]
+) -> Iterator[Mistake]:
+    """Check a method of an arm, or one that a method is given by name; its name and outline go to ``found``."""
     method = given if isinstance(given, Mapping) else {"name": given}
     name = method.get("name")
     if not isinstance(name, str):
         yield Mistake(path, f"say which {stage}: a name, or a mapping with one (moos list {KINDS[stage]})")
         return
     try:
-        classes[stage] = registry.find(KINDS[stage], name)
+        known = outline(KINDS[stage], name)
     except ConfigError as error:
         yield Mistake(path, str(error))
         return
+    found[stage] = name, known
     parameters = {key: value for key, value in method.items() if key != "name"}
-    yield from _parameters(path, name, classes[stage], parameters, labels)
+    yield from _parameters(path, name, known, parameters, labels)
 
 
 def _parameters(
-    path: Path, name: str, cls: type, parameters: Mapping[str, Any], labels: list[str]
+    path: Path, name: str, method: Outline, parameters: Mapping[str, Any], labels: list[str]
 ) -> Iterator[Mistake]:
-    known = dict(parameters) if issubclass(cls, registry.Opaque) else signature(cls)
-    constraints = getattr(cls, "_parameter_constraints", {})
+    known = dict(parameters) if method.parameters is None else method.parameters
     for key, value in parameters.items():
         if key not in known:
             yield Mistake(
@@ -189,17 +190,16 @@ def _parameters(
             if isinstance(literal, Mapping) and "median" not in literal:
                 shape.append(Mistake((*path, key), "a width in other units is {median: 1.5}, in median distances"))
         yield from shape
-        if shape or key not in constraints:
+        if shape or key not in method.limits:
             continue
         for literal in literals(value):
-            try:
-                validate_parameter_constraints({key: constraints[key]}, {key: literal}, caller_name=name)
-            except InvalidParameterError as error:
-                reason = str(error).split(" must be ", 1)[-1].rstrip(".")
-                yield Mistake((*path, key), f"must be {reason} (moos describe {name})")
+            if not any(limit.allows(literal) for limit in method.limits[key]):
+                *most, last = (limit.text for limit in method.limits[key])
+                wanted = f"{', '.join(most)} or {last}" if most else last
+                yield Mistake((*path, key), f"must be {wanted}. Got {literal!r} instead (moos describe {name})")
                 break
     for key, default in known.items():
-        if default is inspect.Parameter.empty and key not in parameters:
+        if default == "" and key not in parameters:
             yield Mistake(path, f"{name} needs {key} (moos describe {name})")
 
 

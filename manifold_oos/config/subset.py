@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from manifold_oos.config.model import FIXED, Arm, Data, Experiment, Published, Split
 from manifold_oos.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def reduce_experiment(
@@ -35,7 +37,7 @@ def reduce_experiment(
     return _copy(experiment, some, datasets=kept)
 
 
-def experiment_of(experiment: Experiment, reference: pd.DataFrame) -> Experiment:
+def experiment_of(experiment: Experiment, reference: "pd.DataFrame") -> Experiment:
     """The part of an experiment that a table of splits covers."""
     labels = set(reference["dataset"])
     datasets: list[Data] = []

@@ -11,19 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
 from numpy.typing import NDArray
 
 from manifold_oos.atomic import atomic
+from manifold_oos.resources import cache_dir
 
 MAX_ENTRY = 1 << 30
 MAX_TOTAL = 4 << 30
 """Bytes: a larger array is not kept; past the total the entries that were not used for longest go."""
-
-
-def cache_dir() -> Path:
-    """The user's cache folder: ``MOOS_CACHE``, or the system's place for caches."""
-    return Path(os.environ.get("MOOS_CACHE") or pooch.os_cache("manifold_oos"))
 
 
 def remember(

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from manifold_oos.datasets import limits
 from manifold_oos.datasets.base import Listing, Loader, Raw
-from manifold_oos.datasets.cache import cache_dir
 from manifold_oos.datasets.images import decode, stack
 from manifold_oos.datasets.sources import PartsSource, Source, natural_key, open_source
 from manifold_oos.datasets.specs import Copy, Spec, spec
 from manifold_oos.errors import DataError
+from manifold_oos.resources import cache_dir
 
 ARCHIVES = (".zip", ".tgz", ".tar.gz", ".tar")
 

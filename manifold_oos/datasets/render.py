@@ -5,7 +5,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from manifold_oos.arrays import Array
 
@@ -84,6 +83,8 @@ def mesh_of(corners: Array, albedo: float) -> Mesh:
     Mesh
         With a corner's normal averaged over the faces around it that lie within 40° of its own.
     """
+    from scipy.sparse import csr_array
+
     face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     area = np.linalg.norm(face, axis=1)
     kept = area > 1e-12

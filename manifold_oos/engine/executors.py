@@ -1,6 +1,5 @@
 """Where trials run: in this process, in local processes, or on a Dask cluster."""
 
-import asyncio
 import multiprocessing
 import os
 import queue
@@ -259,6 +258,8 @@ class DaskCluster:
 
     def _answer(self, future: Any) -> tuple[Any, str]:
         """What a call gave, or how it was lost: a finished one may be gone with its worker before it is fetched."""
+        import asyncio
+
         try:
             if future.status == "error":
                 return future.exception(timeout=ANSWER_SECONDS), ""

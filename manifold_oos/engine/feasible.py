@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from manifold_oos import datasets, registry
+from manifold_oos import datasets
 from manifold_oos.config import limits
 from manifold_oos.config.model import Arm, Data, Experiment, Split
 from manifold_oos.config.names import Mistake, Path
@@ -13,6 +13,7 @@ from manifold_oos.config.values import Facts, Grid, grids_of, has_grid, is_numbe
 from manifold_oos.config.views import POINTS
 from manifold_oos.engine.splits import DataFacts, count_known
 from manifold_oos.errors import ConfigError
+from manifold_oos.outlines import outline
 
 
 def check(experiment: Experiment, facts: Mapping[str, DataFacts]) -> list[Mistake]:
@@ -79,7 +80,7 @@ def _arm(name: str, arm: Arm, split: Split, label: str, facts: DataFacts) -> Ite
     home: Path = ("readings", arm.reading, "set") if arm.reading else ("arms", name)
     for stage, method in arm.methods().items():
         supervised = stage == "classifier" or (
-            stage == "embedding" and getattr(registry.find("embeddings", method.name), "supervised", False) is True
+            stage == "embedding" and outline("embeddings", method.name).supervised
         )
         if supervised and not facts.n_classes:
             yield Mistake((*home, stage), f"{method.name} needs labels, and {label} has none")

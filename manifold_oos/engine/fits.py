@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
-from sklearn.base import clone
 
 from manifold_oos import registry
 from manifold_oos.arrays import Array
@@ -191,6 +189,8 @@ class Workbench:
         Y = placed.wide_known
 
         def place(x: Array) -> Array:
+            from sklearn.base import clone
+
             if getattr(extender, "transductive", False):
                 arguments = {"X_new": x, "embedding": truncated(embedding, Y.shape[1])}
                 return clone(extender).fit(points.X, Y, points.y, **arguments).transform(x)
@@ -294,6 +294,8 @@ def nearest_by_dimension(known: Array, new: Array, dims: Sequence[int]) -> dict[
     dict of int to ndarray of shape (m,)
         Index among the known points by dimension; of equally near ones the first.
     """
+    from scipy.linalg import blas  # here: a plan, which computes nothing, imports this module too
+
     result = {d: np.empty(len(new), dtype=np.intp) for d in dims}
     rows = max(1, BLOCK_FLOATS // max(1, len(known)))
     for start in range(0, len(new), rows):

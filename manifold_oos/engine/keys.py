@@ -17,14 +17,32 @@ from manifold_oos.config.values import is_by_dataset, literals
 from manifold_oos.engine.splits import DataFacts, DataRef, SplitRef
 from manifold_oos.errors import ConfigError
 from manifold_oos.metrics import METRICS
+from manifold_oos.outlines import outline
 from manifold_oos.registry import KINDS
+from manifold_oos.remembered import remembered
 
 PACKAGE = "manifold_oos"
+#: Modules whose source is in no key: they word errors, say which parameters and sizes are refused, and name types.
+#: What they let through is computed elsewhere, so that an edit of theirs cannot change a number.
+NUMBERLESS = frozenset(f"{PACKAGE}.{name}" for name in ("arrays", "constraints", "costs", "errors"))
 
 
 @cache
 def source_digest(module: str) -> str:
-    """A digest of a module and of every module of this package that it imports, directly or not."""
+    """A digest of a module and of every module of this package that it imports, directly or not, but NUMBERLESS."""
+    return str(_shipped_digests().get(module) or _source_digest(module))
+
+
+@cache
+def _shipped_digests() -> Mapping[str, str]:
+    """Those of every method and data set of the package."""
+    kinds = (*KINDS.values(), "datasets")
+    modules = {listing.module for kind in kinds for listing in registry.index(kind).values()}
+    digests: dict[str, str] = remembered("digests", lambda: {module: _source_digest(module) for module in modules})
+    return digests
+
+
+def _source_digest(module: str) -> str:
     digest = hashlib.sha256()
     for name in sorted(_closure(module)):
         file = _file(name)
@@ -44,7 +62,8 @@ def _closure(module: str) -> set[str]:
         seen.add(name)
         file = _file(name)
         if file is not None:
-            waiting += [other for other in _imports(file, name) if other.startswith(f"{PACKAGE}.")]
+            ours = {other for other in _imports(file, name) if other.startswith(f"{PACKAGE}.")}
+            waiting += ours - NUMBERLESS
     return seen
 
 
@@ -189,7 +208,7 @@ def _content(path: str) -> str:
 def _sources(stage: str, method: Method) -> list[str]:
     """Digests of the module of a method and of the methods that it is given by name."""
     digests = [source_digest(registry.module_of(KINDS[stage], method.name))]
-    files = getattr(registry.find(KINDS[stage], method.name), "files", ())
+    files = outline(KINDS[stage], method.name).files
     for inner, value in method.parameters.items():
         if inner in files:
             digests += [_content(path) for path in literals(value) if isinstance(path, str)]

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from pydantic import TypeAdapter
 
 from manifold_oos.engine.keys import as_json, facts_key
@@ -18,6 +17,9 @@ from manifold_oos.engine.splits import DataFacts
 from manifold_oos.engine.store_file import FILE, StoreFile, guarded
 from manifold_oos.engine.trial import LineResult
 from manifold_oos.metrics import METRICS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Column, pandas dtype, meaning.
 COLUMNS: dict[str, tuple[str, str]] = {
@@ -40,8 +42,10 @@ COLUMNS: dict[str, tuple[str, str]] = {
 }
 
 
-def make_frame(records: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+def make_frame(records: Sequence[Mapping[str, object]]) -> "pd.DataFrame":
     """The rows as a DataFrame with the columns, types and order that :data:`COLUMNS` states."""
+    import pandas as pd
+
     frame = pd.DataFrame.from_records(records, columns=list(COLUMNS))
     return frame.astype({name: dtype for name, (dtype, _) in COLUMNS.items()})
 
@@ -138,26 +142,30 @@ class Store(StoreFile):
     # What views read.
 
     @guarded
-    def rows(self, plan: Plan) -> pd.DataFrame:
+    def rows(self, plan: Plan) -> "pd.DataFrame":
         """The numbers of a plan in the order of the config; columns in :data:`rows.COLUMNS`."""
         return self._frame(plan, plan.metrics)
 
     @guarded
-    def timings(self, plan: Plan) -> pd.DataFrame:
+    def timings(self, plan: Plan) -> "pd.DataFrame":
         """The times of a plan: fit_seconds, milliseconds_per_sample, select_seconds; the columns of the rows."""
         return self._frame(plan, TIMES)
 
     @guarded
-    def failures(self, plan: Plan) -> pd.DataFrame:
+    def failures(self, plan: Plan) -> "pd.DataFrame":
         """The lines that failed: arm, dataset, size, repetition, selection, message, file (of the traceback)."""
+        import pandas as pd
+
         query = "select line, message, file from failures where line in ({})"
         found = {line: (message, file) for line, message, file in self._of_lines(query, plan.lines)}
         records = [(*line.place.values(), *found[line.key]) for line in plan.lines if line.key in found]
         return pd.DataFrame.from_records(records, columns=[*PLACE, "message", "file"])
 
     @guarded
-    def predictions(self, plan: Plan) -> pd.DataFrame:
+    def predictions(self, plan: Plan) -> "pd.DataFrame":
         """Per-sample labels that were kept: one row per new point, ``sample`` its index in the data set."""
+        import pandas as pd
+
         lines: dict[str, list[Line]] = {}
         for line in plan.lines:
             lines.setdefault(line.key, []).append(line)
@@ -197,7 +205,7 @@ class Store(StoreFile):
             part = keys[start : start + 500]
             yield from self.connection.execute(query.format(", ".join("?" * len(part))), part)
 
-    def _frame(self, plan: Plan, metrics: Sequence[str]) -> pd.DataFrame:
+    def _frame(self, plan: Plan, metrics: Sequence[str]) -> "pd.DataFrame":
         found: dict[str, list[tuple[Any, ...]]] = {}
         query = f"select line, {', '.join(VALUES)} from rows where line in ({{}}) order by rowid"
         for key, *values in self._of_lines(query, plan.lines):

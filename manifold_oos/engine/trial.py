@@ -110,6 +110,8 @@ def run_batch(data: DataRef, embedding: Method, seed: int, shared: Mapping[str, 
 @contextmanager
 def _alone() -> Iterator[None]:
     """One trial at a time in a process, with one thread of each BLAS and OpenMP library."""
+    import sklearn.base  # noqa: F401  brings them: the limit is set on those that are there
+
     with _LOCK, _controller(len(sys.modules)).limit(limits=1):
         yield
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.spatial.distance import pdist, squareform
 
 from manifold_oos.arrays import Array
 from manifold_oos.errors import ConfigError
@@ -118,6 +117,8 @@ def median_distance(X: Array) -> float:
     """
     if len(X) > MEDIAN_OF:
         X = X[np.lexsort(X.T)[np.linspace(0, len(X) - 1, MEDIAN_OF).astype(int)]]
+    from scipy.spatial.distance import pdist  # here: a plan, which computes nothing, imports this module too
+
     return float(shared("median_distance", [X], lambda: np.median(pdist(X))))
 
 
@@ -212,6 +213,8 @@ def kernel_matrix(
     [[4.0, 9.0], [9.0, 25.0]]
     """
     if kernel == "rbf" and Z is None and X.shape[1] <= PAIRWISE_FEATURES:
+        from scipy.spatial.distance import pdist, squareform
+
         values: Array = squareform(gaussian_kernel(pdist(X, "sqeuclidean"), sigma))
         np.fill_diagonal(values, 1)
         return values

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 #: What a :class:`Kept` holds at most; the oldest things go first.
 KEPT_BYTES = 2**29
@@ -129,6 +128,8 @@ def _digest(array: NDArray) -> tuple[Hashable, ...]:
 def _bytes(value: Any) -> int:
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
+    from scipy import sparse  # here: a plan, which computes nothing, imports this module too
+
     if sparse.issparse(value):
         return 12 * int(value.nnz)
     if isinstance(value, tuple | list):

@@ -1,7 +1,5 @@
 """What the views of one experiment are made from, gathered from the store."""
 
-import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,9 +9,8 @@ from typing import Any
 import pandas as pd
 
 from manifold_oos import datasets
-from manifold_oos.config.load import load_config
+from manifold_oos.config.load import OVERRIDDEN, load_config, load_overridden
 from manifold_oos.config.model import Data, Experiment
-from manifold_oos.config.subset import stated_splits
 from manifold_oos.engine.plan import Plan, make_plan
 from manifold_oos.engine.replay import kept_coordinates
 from manifold_oos.engine.splits import DataFacts
@@ -28,8 +25,6 @@ from manifold_oos.results.cells import summarize_cells
 from manifold_oos.results.claims import ClaimResult, correct, judge_claims
 
 EARLIER = "computed by an earlier form of this config: captions and readings may be of other choices"
-#: How the folder of a run with other values than the config's begins.
-OVERRIDDEN = "set_"
 #: Folders of a results root that hold no experiment of their own.
 NOT_EXPERIMENTS = ("archive", "reference")
 
@@ -240,20 +235,6 @@ def experiments(root: Path) -> list[Path]:
         for folder, names in parts.items()
         if names[0] not in NOT_EXPERIMENTS and not names[-1].startswith(OVERRIDDEN)
     )
-
-
-def load_overridden(target: str | Path, overrides: Iterable[str] = ()) -> Experiment:
-    """A config; with other values it has a folder of its own, and the paper's splits stay those of the file."""
-    overrides = tuple(overrides)
-    experiment = load_config(target, overrides)
-    if not overrides:
-        return experiment
-    if experiment.published:
-        experiment.published = stated_splits(load_config(target))
-    slug = re.sub(r"[^A-Za-z0-9.=]+", "_", "_".join(overrides)).strip("_")
-    if len(slug) > 60:
-        slug = f"{slug[:50]}_{hashlib.sha256(slug.encode()).hexdigest()[:8]}"
-    return experiment.named(f"{experiment.name}/{OVERRIDDEN}{slug}", experiment.path)
 
 
 def count_values(cells: pd.DataFrame) -> int:

@@ -100,6 +100,35 @@ def test_source_of_a_shipped_method_covers_what_it_imports():
     assert not any(name.startswith(("manifold_oos.engine", "manifold_oos.cli")) for name in modules)
 
 
+def test_an_edit_of_what_cannot_change_a_number_changes_no_key(monkeypatch):
+    from manifold_oos.engine import keys as sources
+
+    real = sources._code
+
+    def edited(module):
+        monkeypatch.setattr(sources, "_code", lambda file: real(file) + b"x" * (file == sources._file(module)))
+        return sources._source_digest("manifold_oos.extenders.sosi")
+
+    before = edited("manifold_oos.cli.run")
+    assert {edited(module) for module in sources.NUMBERLESS} == {before}
+    assert before not in {edited(f"manifold_oos.{name}") for name in ("numerics.rbf", "extenders.base")}
+
+
+def test_methods_take_no_number_from_what_is_left_out_of_keys():
+    from manifold_oos.engine import keys as sources
+
+    taken = set()
+    for room in ("embeddings", "extenders", "classifiers", "numerics", "datasets"):
+        for file in (Path(sources.__file__).parents[1] / room).rglob("*.py"):
+            for node in ast.walk(sources._tree(file)):
+                if isinstance(node, ast.ImportFrom) and node.module in sources.NUMBERLESS:
+                    taken |= {alias.name for alias in node.names}
+                if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "costs":
+                    taken.add(ast.unparse(node))
+    types, refusals = {"Array", "Index"}, {"ConfigError", "DataError", "ContinuousLabelError", "costs.check"}
+    assert taken <= types | refusals | {"HasMethods", "Interval", "StrOptions"}
+
+
 def test_statements_are_all_that_a_walk_of_the_whole_tree_finds():
     from manifold_oos.engine import keys as sources
 
