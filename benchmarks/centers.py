@@ -36,11 +36,11 @@ def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(
-    path: str | None, n_new: int, n_iterations: int, n_centers: int | None
+    path: str | None, per_class: int, n_new: int, n_iterations: int, n_centers: int | None
 ) -> tuple[np.ndarray, float, float, float]:
-    X, y = usps(path) if path else drawn(n_new + 1000)
+    X, y = usps(path) if path else drawn(n_new + 20 * per_class + 600)
     order = np.random.default_rng(1).permutation(len(X))
-    known = np.concatenate([order[y[order] == label][:20] for label in np.unique(y)])
+    known = np.concatenate([order[y[order] == label][:per_class] for label in np.unique(y)])
     new = order[~np.isin(order, known)][:n_new]
     Y = SupervisedLaplacian(n_components=10).fit(X[known], y[known]).embedding_
     X_new, truth, X, y = X[new], y[new], X[known], y[known]
@@ -55,6 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--usps", default="USPS.mat", help="the file with fea and gnd")
     parser.add_argument("--drawn", action="store_true")
+    parser.add_argument("--per-class", type=int, default=20, help="labelled points of each of the ten classes")
     parser.add_argument("--new", type=int, default=4000, help="new points")
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--centers", type=int, nargs="*", default=[500, 1000, 2000, 3000])
@@ -64,7 +65,13 @@ def main() -> None:
     print(f"{'centres':>8} {'equal to exact %':>17} {'error %':>8} {'CPU s':>8} {'peak GiB':>9}", flush=True)
     for n_centers in (None, *options.centers):
         with context.Pool(1) as pool:
-            arguments = (None if options.drawn else options.usps, options.new, options.iterations, n_centers)
+            arguments = (
+                None if options.drawn else options.usps,
+                options.per_class,
+                options.new,
+                options.iterations,
+                n_centers,
+            )
             labels, error, seconds, peak = pool.apply(run, arguments)
         exact = labels if exact is None else exact
         equal = 100 * np.mean(labels == exact)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from manifold_oos import costs
 from manifold_oos.arrays import Array
 from manifold_oos.numerics.chunks import is_lazy, map_lazily, map_rows
+from manifold_oos.numerics.nearest import neighbor_search
 
 
 class Embedding(BaseEstimator, ABC):
@@ -38,6 +39,8 @@ class Embedding(BaseEstimator, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     n_components: int
+    #: How neighbours are searched; methods of sparse neighbour graphs have it as a parameter.
+    neighbors: str = "exact"
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Embed the training points.
@@ -61,7 +64,10 @@ class Embedding(BaseEstimator, ABC):
         else:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         costs.check(self, N=len(X), D=X.shape[1], d=self.n_components or X.shape[1])
-        self.embedding_ = self._fit(X, None if y is None else np.asarray(y))
+        with neighbor_search(self.neighbors) as recall:
+            self.embedding_ = self._fit(X, None if y is None else np.asarray(y))
+        if self.neighbors == "approximate":
+            self.neighbor_recall_ = recall.found / recall.sought if recall.sought else 1.0
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:

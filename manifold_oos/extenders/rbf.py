@@ -190,7 +190,12 @@ class RBFExtender(Extender):
     def _interpolate(self, at: Gaussians, values: Array) -> None:
         """Fit the values; a scale that the user gave is used as it is."""
         if self.sigma is None or self.sigma in SEARCHED:
-            self.coefficients_, self.sigma_ = trusted_coefficients(at, values, self.sigma_, self._smallest)
+            wanted = self.sigma_
+            self.coefficients_, self.sigma_ = shared(
+                ("trusted coefficients", self._smallest),
+                [at.X, at.index, values, wanted],
+                lambda: trusted_coefficients(at, values, wanted, self._smallest),
+            )
         else:
             self.coefficients_ = coefficients(at, values, self.sigma_)
         self._norms = at.norms

@@ -138,9 +138,9 @@ class SOSI(RBFExtender):
 
     @property
     def memory(self) -> str:  # type: ignore[override]
-        """All points are centres in the end; many of them are kept in packed form."""
-        centers = "(N + Q)" if self.n_centers is None else "n_centers"
-        return f"3*N*N + 2*N*Q + 4*min({centers}, 4096)**2 + {centers}**2/2"
+        """All points are centres in the end; many of them are kept in packed form, a subset is not."""
+        exact = "3*N*N + 2*N*Q + 4*min(N + Q, 4096)**2 + (N + Q)**2/2"
+        return exact if self.n_centers is None else "3*N*N + 2*N*Q + 5.5*n_centers**2 + 6*2**20"
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         if y is None:
@@ -156,7 +156,8 @@ class SOSI(RBFExtender):
         distinct = np.zeros(len(points), dtype=bool)
         distinct[np.unique(points, axis=0, return_index=True)[1]] = True
         projections = Projections(X - self.offset_, Y, y, points[n:], self.n_neighbors)
-        squared = squared_distances(points) if len(points) < PACKED_FROM else None
+        whole = len(points) < PACKED_FROM and (self.n_centers is None or self.n_centers >= len(points))
+        squared = squared_distances(points) if whole else None
         at, used = Gaussians(points[:n]), np.arange(n)
         taken = np.zeros(len(X_new), dtype=bool)
         self.steps_: list[Step] = []
@@ -212,7 +213,6 @@ class Projections:
 
     def __init__(self, X: Array, Y: Array, y: NDArray, X_new: Array, n_neighbors: int) -> None:
         self.X, self.Y, self.y, self.X_new, self.n_neighbors = X, Y, y, X_new, n_neighbors
-        self.squared = squared_distances(X_new, X) if len(X_new) else np.empty((0, len(X)))
         self.known = {label: np.full((len(X_new), Y.shape[1]), np.nan) for label in np.unique(y)}
 
     def of(self, index: NDArray, labels: NDArray) -> Array:
@@ -237,7 +237,7 @@ class Projections:
             missing = index[here][np.isnan(store[index[here], 0])]
             if missing.size:
                 members = np.flatnonzero(self.y == label)
-                near = np.argsort(self.squared[np.ix_(missing, members)], axis=1, kind="stable")
+                near = np.argsort(squared_distances(self.X_new[missing], self.X[members]), axis=1, kind="stable")
                 neighbors = members[near[:, : self.n_neighbors]]
                 w = convex_weights(self.X, neighbors, self.X_new[missing])
                 store[missing] = np.einsum("ij,ijk->ik", w, self.Y[neighbors])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
+from sklearn.neighbors import radius_neighbors_graph
 
 from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.basis_pursuit import sparse_codes
@@ -13,6 +13,7 @@ from manifold_oos.numerics.chunks import BLOCK_FLOATS
 from manifold_oos.numerics.components import component_links, count_components
 from manifold_oos.numerics.components import connect_components as connect_components
 from manifold_oos.numerics.kernels import gaussian_kernel, kernel_matrix, squared_distances
+from manifold_oos.numerics.nearest import is_approximate, nearest_points
 from manifold_oos.numerics.shared import shared
 
 #: Symmetric weights of a graph, dense or sparse.
@@ -46,7 +47,7 @@ def neighbor_graph(X: Array, n_neighbors: int) -> tuple[Index, Array]:
             f"n_neighbors={n_neighbors} needs more than {n_neighbors} points and there are n_samples = {len(X)}:"
             " lower n_neighbors"
         )
-    distance, index = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+    distance, index = nearest_points(X, n_neighbors)
     return index, distance
 
 
@@ -274,6 +275,8 @@ def _class_weights(
         W.data.flags.writeable = W.indices.flags.writeable = W.indptr.flags.writeable = False
         return W
 
+    if is_approximate():
+        return make()  # so that its recall is counted
     return shared(("class weights", n_neighbors, sigma, same), [X, codes], make)
 
 
@@ -297,8 +300,7 @@ def _nearest_in_classes(
             nearest = np.argpartition(squared, k - 1, axis=1)[:, :k].copy()
             distance = np.sqrt(np.take_along_axis(squared, nearest, axis=1))
         else:
-            search = NearestNeighbors(n_neighbors=k).fit(X[others])
-            distance, nearest = search.kneighbors(None if same else X[members])
+            distance, nearest = nearest_points(X[others], k, None if same else X[members])
         rows.append(np.repeat(members, k))
         columns.append(others[nearest].ravel())
         values.append(heat_weights(distance, sigma).ravel())

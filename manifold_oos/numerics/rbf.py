@@ -60,7 +60,12 @@ class Gaussians:
         return None if W is None else subset_coefficients(W, self._rows(sigma, Y), 0.0)
 
     def least_squares(self, sigma: float, Y: Array) -> Array:
-        """Coefficients without the directions that the centres' matrix does not resolve."""
+        """Coefficients without the directions that the centres' matrix does not resolve; many centres damp them."""
+        if self.index is None and self._squared is None:
+            n = len(self.X)
+            C = solve_packed(self.X, sigma, Y, ridge=np.finfo(float).eps * n * n)
+            assert C is not None  # n eps times an eigenvalue of at most n is what Cholesky needs
+            return C
         Phi = gaussian_kernel(self.squared, sigma)
         if self.index is None:
             return least_squares(Phi, Y)
@@ -175,7 +180,7 @@ def trusted(C: Array | None, Y: Array) -> NDArray[np.bool_]:
     return np.asarray(np.abs(C).sum(axis=0) <= AMPLIFICATION * np.abs(Y).max(axis=0))
 
 
-def solve_packed(X: Array, sigma: float, Y: Array) -> Array | None:
+def solve_packed(X: Array, sigma: float, Y: Array, ridge: float = 0.0) -> Array | None:
     """:func:`solve` for the Gaussian kernel matrix of points, in half of its memory.
 
     LAPACK's rectangular full packed form keeps the lower triangle of the first half of the columns in an array of
@@ -189,6 +194,8 @@ def solve_packed(X: Array, sigma: float, Y: Array) -> Array | None:
         Scale.
     Y : ndarray of shape (n, d)
         Values.
+    ridge : float, default=0.0
+        Added to the diagonal.
 
     Returns
     -------
@@ -211,7 +218,7 @@ def solve_packed(X: Array, sigma: float, Y: Array) -> Array | None:
         columns = slice(start, n) if start < half else slice(half, stop)
         Phi = gaussian_kernel(squared_distances(X[start:stop], X[columns], norms[columns]), sigma)
         for i, row in enumerate(Phi, start):
-            row[i - columns.start] = 1
+            row[i - columns.start] = 1 + ridge
             if i < half:
                 packed[i, i + 1 - odd :] = row[i - start :]
             else:

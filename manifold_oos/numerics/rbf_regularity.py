@@ -153,17 +153,23 @@ def regularity(Phi: Array, C: Array, A: Array, sigma: float, at: Boundaries) -> 
 
 
 def _times(B: Array, A: Array, transposed: bool) -> Array:
-    """B A or B Aᵀ for stacked rows B, by half the work where A is square and lower triangular."""
-    if A.shape[0] != A.shape[1] or B.shape[2] != len(A) or np.triu(A, 1).any():
+    """B A or B Aᵀ for stacked rows B, where A has a lower triangle on top by half the work for that."""
+    n, r = A.shape
+    if not r <= n < 2 * r or np.triu(A[:r], 1).any():
         product: Array = B @ (A.T if transposed else A)
         return product
-    # Fortran sees the rows of B as columns: AᵀBᵀ or ABᵀ, in place.
-    columns = B.reshape(-1, len(A)).T
-    return dtrmm(1.0, A.T, columns, trans_a=transposed, overwrite_b=True).T.reshape(B.shape)
+    # Fortran sees the rows of B as columns: AᵀBᵀ or ABᵀ.
+    rows, triangle, rest = B.reshape(-1, B.shape[2]), A[:r].T, A[r:]
+    head = dtrmm(1.0, triangle, rows[:, :r].T, trans_a=transposed, overwrite_b=n == r).T
+    if n > r and transposed:
+        head = np.hstack([head, rows @ rest.T])
+    elif n > r:
+        head += rows[:, r:] @ rest
+    return head.reshape(*B.shape[:2], -1)
 
 
 def compress(X: Array) -> Array:
-    """Centred points in an orthonormal basis of their span, lower triangular where there are fewer than features.
+    """Centred points in an orthonormal basis of their span, in which their first rows are lower triangular.
 
     Parameters
     ----------
@@ -181,6 +187,4 @@ def compress(X: Array) -> Array:
     25.0
     """
     X = X - X.mean(axis=0)
-    if X.shape[1] < len(X):
-        return X
     return qr(X.T, mode="r", check_finite=False)[0][: len(X)].T

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from manifold_oos.extenders import sosi as module
 from manifold_oos.extenders.krr import KernelRidgeExtender
@@ -101,6 +102,17 @@ def test_singular_centres_are_fitted_without_what_they_do_not_resolve(classes):
     fitted = RBFExtender(sigma=1e4, n_centers=25).fit(X, Y)
     assert np.abs(fitted.transform(X) - Y).max() < 2 * np.abs(Y).max()
     assert np.isfinite(fitted.transform(X_new)).all()
+
+
+def test_singular_matrix_of_many_centres_is_damped_in_half_its_memory(classes, monkeypatch):
+    X, Y, _, _ = classes
+    monkeypatch.setattr(rbf, "PACKED_FROM", 10)
+    monkeypatch.setattr(rbf, "least_squares", None)
+    with pytest.warns(ConvergenceWarning, match="singular"):
+        fitted = RBFExtender(sigma=1e4).fit(X, Y)
+    values, V = np.linalg.eigh(gaussian_kernel(squared_distances(X), 1e4))
+    damped = V @ ((V.T @ Y) * (values / (values + 60 * 60 * np.finfo(float).eps))[:, None])
+    np.testing.assert_allclose(fitted.transform(X), damped, atol=1e-3 * np.abs(Y).max())
 
 
 def test_sosi_keeps_the_training_points_among_few_centres(classes):

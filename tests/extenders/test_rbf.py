@@ -125,13 +125,14 @@ def test_regularity_of_points_far_apart_for_the_scale_equals_the_literal_formula
     at = terms.boundaries(X, Y, np.unique(y, return_inverse=True)[1], 3)
     towards = literal.directions(X, y, 3)
     expected = [literal.terms(X, Y[:, k], y, C[:, k], sigma, towards) for k in range(3)]
-    for A in (X, np.hstack([X, np.zeros((27, 40))])):
+    for features in (7, 20, 47):  # more points than features, not twice as many, fewer
+        A = np.hstack([X, np.zeros((27, features - 7))])
         np.testing.assert_allclose(
             np.transpose(terms.regularity(Phi, C, terms.compress(A), sigma, at)), expected, rtol=1e-9
         )
 
 
-@pytest.mark.parametrize("features", [4, 40])
+@pytest.mark.parametrize("features", [4, 20, 40])
 def test_gradients_at_the_first_centres_do_not_depend_on_the_basis(classes, features):
     X, Y, _ = classes
     turned = (
@@ -144,6 +145,19 @@ def test_gradients_at_the_first_centres_do_not_depend_on_the_basis(classes, feat
         np.linalg.norm(terms.gradients(Phi[:10], C, A, 0.9), axis=2) for A in (X, turned, terms.compress(turned))
     ]
     np.testing.assert_allclose(lengths[1:], [lengths[0]] * 2, rtol=1e-9)
+
+
+def test_stopped_sosi_shares_its_iterations_with_the_full_one(classes, monkeypatch):
+    X, Y, y = classes
+    alone = SOSI(n_iterations=5, stop_at=0.5).fit(X, Y, y, X_new=X + 0.1)
+    calls = []
+    fit = module.trusted_coefficients
+    monkeypatch.setattr(module, "trusted_coefficients", lambda *args: calls.append(1) or fit(*args))
+    with sharing(Kept()):
+        SOSI(n_iterations=5).fit(X, Y, y, X_new=X + 0.1)
+        stopped = SOSI(n_iterations=5, stop_at=0.5).fit(X, Y, y, X_new=X + 0.1)
+        assert len(calls) == 5
+    np.testing.assert_array_equal(stopped.new_embedding_, alone.new_embedding_)
 
 
 def test_one_search_serves_all_who_search_the_same_scales(classes, monkeypatch):
