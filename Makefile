@@ -41,7 +41,7 @@ package:
 
 # A hundred random kills of driver, workers and group, resumed and compared; some ten minutes.
 chaos: $(VENV)/.dev
-	MOOS_CHAOS=100 $(BIN)/python -m pytest tests/chaos
+	MOOS_CHAOS=100 $(BIN)/python -m pytest -rP tests/chaos
 
 # Changes in numerics and metrics that no test notices; some half an hour.
 mutants: $(VENV)/.dev

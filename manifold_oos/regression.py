@@ -1,6 +1,7 @@
 """The regression check: numbers computed anew against a reference, split by split and cell by cell."""
 
 import math
+import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import pandas as pd
 from manifold_oos.atomic import write_text
 from manifold_oos.config.model import Experiment
 from manifold_oos.config.subset import experiment_of
+from manifold_oos.engine.executors import FOLDER
 from manifold_oos.engine.progress import Progress
 from manifold_oos.engine.runner import run_experiment
 from manifold_oos.engine.store import Store
@@ -122,7 +124,7 @@ def run_check(
     """Compute what a reference covers anew and compare."""
     table = read_reference(reference)
     part = experiment_of(experiment, table)
-    with tempfile.TemporaryDirectory(prefix="moos-check-") as temporary:
+    with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as temporary:
         root = Path(temporary) if out is None else out
         summary = run_experiment(
             part, root, workers, data_dir=data_dir, skip_missing=skip_missing, progress=progress
@@ -151,7 +153,7 @@ def update_reference(
     progress: Progress | None = None,
 ) -> tuple[Path, int]:
     """Compute an experiment anew, write its reference table and say why in CHANGES.md; the file and its rows."""
-    with tempfile.TemporaryDirectory(prefix="moos-reference-") as root:
+    with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as root:
         summary = run_experiment(experiment, root, workers, data_dir=data_dir, progress=progress)
         if summary.interrupted:
             raise KeyboardInterrupt

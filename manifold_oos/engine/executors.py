@@ -1,5 +1,6 @@
 """Where trials run: in this process, in local processes, or on a Dask cluster."""
 
+import atexit
 import multiprocessing
 import os
 import queue
@@ -91,7 +92,9 @@ class LocalProcesses:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._pool: Any = None
-        self._folder = tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-")
+        # It stays to the end of the process: what loky leaves in memory when that is killed is found by it.
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
+        atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
         self._files = 0
 
     def share(self, value: Any) -> Any:
@@ -99,7 +102,7 @@ class LocalProcesses:
         if isinstance(value, DataRef):
             return None
         self._files += 1
-        path = Path(self._folder.name) / f"{self._files}.npy"
+        path = self._folder / f"{self._files}.npy"
         np.save(path, value, allow_pickle=False)
         return str(path)
 
@@ -162,7 +165,8 @@ class LocalProcesses:
                     self._pool._work_ids.get_nowait()
             self._pool.shutdown(wait=False, kill_workers=True)
             self._pool = None
-        self._folder.cleanup()
+        for file in self._folder.iterdir():
+            file.unlink()
 
 
 @dataclass(frozen=True)
@@ -326,11 +330,14 @@ def _end_with(driver: int) -> None:
     os._exit(1)
 
 
-def sweep_folders() -> None:
-    """Remove the temporary folders of drivers that were killed and could not do it themselves."""
+def sweep_leftovers() -> None:
+    """Remove the temporary folders and semaphores of drivers that were killed and could not do it themselves."""
     for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
         number = folder.name.removeprefix(FOLDER).split("-")[0]
         if number.isdigit() and not _alive(int(number)):
+            for semaphore in Path("/dev/shm").glob(f"sem.loky-{number}-*"):  # there is no such folder but on Linux
+                with suppress(OSError):
+                    semaphore.unlink()
             shutil.rmtree(folder, ignore_errors=True)
 
 

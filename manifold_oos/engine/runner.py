@@ -20,8 +20,9 @@ import numpy as np
 from manifold_oos.atomic import atomic, write_text
 from manifold_oos.config.model import FIXED, Experiment
 from manifold_oos.config.values import grids_of
+from manifold_oos.datasets.cache import remove_leftovers
 from manifold_oos.engine.arm_run import Request
-from manifold_oos.engine.executors import FOLDER, Call, Executor, make_executor, sweep_folders
+from manifold_oos.engine.executors import FOLDER, Call, Executor, make_executor, sweep_leftovers
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.plan import Line, Plan, Trial, make_plan
 from manifold_oos.engine.progress import (
@@ -204,7 +205,7 @@ def run_experiment(
     kept of one split for each data set and arm, or of all.
     """
     started = time.monotonic()
-    sweep_folders()
+    sweep_leftovers()
     root = Path(out)
     progress = progress or Progress(experiment.metrics[0])
     folder = root / experiment.name
@@ -212,6 +213,8 @@ def run_experiment(
     plan = make_plan(experiment, data_dir=where, offline=offline, skip_missing=skip_missing)
     summary = RunSummary(plan, folder)
     with locked(folder, experiment.name), Store(root) as store, _stoppable():
+        for place in (folder, folder / "failures", folder / "embeddings"):
+            remove_leftovers(place)
         if fresh:
             summary.archived = archive(store, plan, folder)
         store.remember(plan)

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import tarfile
-import time
+import threading
 import zipfile
 import zlib
 from pathlib import Path
@@ -20,10 +20,12 @@ import scipy.io
 from PIL import Image
 
 SECONDS = 8
+"""Of the processor, with what the worker starts: on a busy machine the clock says little."""
+HANGING = 300
 MEMORY = 600 << 20
 #: Loads what each line asks for, with so much memory and no more.
 WORKER = """
-import json, sys
+import json, os, sys
 from manifold_oos.datasets import load
 from manifold_oos.errors import MoosError
 
@@ -34,6 +36,7 @@ if sys.platform.startswith("linux"):
     resource.setrlimit(resource.RLIMIT_AS, (size + {memory}, size + {memory}))
 for line in sys.stdin:
     name, options = json.loads(line)
+    before = sum(os.times()[:4])
     try:
         data = load(name, offline=True, **options)
         answer = ["accepted", str(data.X.shape)]
@@ -41,7 +44,7 @@ for line in sys.stdin:
         answer = [type(error).__name__, str(error)]
     except BaseException as error:
         answer = ["traceback", repr(error)]
-    print(json.dumps(answer), flush=True)
+    print(json.dumps([*answer, sum(os.times()[:4]) - before]), flush=True)
 """
 
 
@@ -65,16 +68,20 @@ def worker(tmp_path_factory):
 
 
 def check_refused(worker, name, options, message, file=""):
-    start = time.perf_counter()
     worker.stdin.write(json.dumps([name, options]) + "\n")
     worker.stdin.flush()
-    kind, text = json.loads(worker.stdout.readline())
+    guard = threading.Timer(HANGING, worker.kill)
+    guard.start()
+    answer = worker.stdout.readline()
+    guard.cancel()
+    assert answer, "no answer"
+    kind, text, seconds = json.loads(answer)
     assert kind in ("DataError", "ConfigError", "ContinuousLabelError"), text
     assert "\n" not in text
     assert re.search(message, text), text
     assert file in text
     assert len(text) < 4000
-    assert time.perf_counter() - start < SECONDS
+    assert seconds < SECONDS
 
 
 def made(content):

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,8 @@ from manifold_oos.errors import MoosError
 
 KILLS = int(os.environ.get("MOOS_CHAOS", "10"))
 RUN = [sys.executable, "-m", "manifold_oos", "run", "mine.yaml", "--workers", "2", "--out"]
+TIMES = "('fit_seconds', 'select_seconds', 'milliseconds_per_sample')"
+SEMAPHORES = Path("/dev/shm")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 
@@ -39,9 +43,17 @@ def slow(small):
 def rows(root):
     """Every stored number in a fixed order, without times."""
     with sqlite3.connect(Path(root) / "store.sqlite") as connection:
-        times = "('fit_seconds', 'select_seconds', 'milliseconds_per_sample')"
-        query = f"select line, n_components, step, candidate, metric, value from rows where metric not in {times}"
+        query = f"select line, n_components, step, candidate, metric, value from rows where metric not in {TIMES}"
         return sorted(connection.execute(query).fetchall(), key=repr)
+
+
+def progress(root):
+    """How many rows a running campaign has stored."""
+    try:
+        with closing(sqlite3.connect(f"file:{Path(root) / 'store.sqlite'}?mode=ro", uri=True)) as connection:
+            return connection.execute(f"select count(*) from rows where metric not in {TIMES}").fetchone()[0]
+    except sqlite3.Error:
+        return 0
 
 
 def children(process):
@@ -56,10 +68,10 @@ def children(process):
     return found
 
 
-def tracker(process):
-    """Whether it is loky's own bookkeeper of semaphores, which says with a traceback that it was killed."""
+def works(process):
+    """Whether it is a worker, not loky's own bookkeeper of semaphores, which says with a traceback that it was killed."""
     try:
-        return b"resource_tracker" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return b"popen_loky" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
 
@@ -78,7 +90,7 @@ def code_of(*arguments):
     return stop.value.code or 0
 
 
-def gone(processes, seconds=10.0):
+def gone(processes, seconds=60.0):
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(map(alive, processes)):
         time.sleep(0.05)
@@ -86,24 +98,44 @@ def gone(processes, seconds=10.0):
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes through /proc")
-def test_kills_of_driver_worker_and_group(bench, slow):
+def test_kills_of_driver_worker_and_group(bench, slow, monkeypatch):
+    temporary = bench.folder / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    slow["split"]["repetitions"] = 15
     bench.write(slow)
-    start = time.monotonic()
     assert subprocess.run([*RUN, "whole"], check=False, capture_output=True).returncode == 0
-    whole, span = rows("whole"), time.monotonic() - start
+    whole = rows("whole")
     chance = random.Random(7)
-    kills = 0
-    while kills < KILLS:
+    hits, drivers = Counter(), []
+    while hits.total() < KILLS:
         shutil.rmtree("killed", ignore_errors=True)
         code = None
         while code != 0:
-            process = subprocess.Popen([*RUN, "killed"], stderr=subprocess.PIPE, start_new_session=True, text=True)
-            who = ("driver", "worker", "group", "term")[kills % 4]
-            time.sleep(chance.uniform(0.1, 0.8) * span if kills < KILLS else 0)
-            below = children(process.pid)
-            workers = [number for number in below if not tracker(number)]
-            if kills < KILLS and process.poll() is None and (who != "worker" or workers):
-                kills += 1
+            for part in Path("killed").rglob(".part-*"):
+                os.utime(part, (0, 0))  # such files are swept after a day
+            starting = chance.random() < 0.25
+            moment = 0 if starting else chance.randint(progress("killed"), len(whole))
+            process = subprocess.Popen(
+                [*RUN, "killed"],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                text=True,
+            )
+            drivers.append(process.pid)
+            who = ("driver", "worker", "group", "term")[hits.total() % 4]
+            killing = hits.total() < KILLS
+            below, workers = [], []
+            while killing and process.poll() is None:
+                below = children(process.pid)
+                workers = [number for number in below if works(number)]
+                if progress("killed") >= moment and (workers or who != "worker"):
+                    time.sleep(chance.uniform(0, 1.5 if starting else 0.3))
+                    below += children(process.pid)
+                    break
+                time.sleep(0.02)
+            if killing and process.poll() is None and (who != "worker" or workers):
                 if who == "driver":
                     process.kill()
                 elif who == "group":
@@ -111,7 +143,11 @@ def test_kills_of_driver_worker_and_group(bench, slow):
                 elif who == "term":
                     process.terminate()
                 else:
-                    os.kill(chance.choice(workers), signal.SIGKILL)
+                    with suppress(ProcessLookupError):  # it has just ended
+                        os.kill(chance.choice(workers), signal.SIGKILL)
+                count = progress("killed")
+                when = "between" if 0 < count < len(whole) else "after the last" if count else "before the first"
+                hits[who, when] += 1
             _, errors = process.communicate(timeout=300)
             code = process.returncode
             assert gone(below), f"{who}: processes left behind"
@@ -123,9 +159,14 @@ def test_kills_of_driver_worker_and_group(bench, slow):
         assert rows("killed") == whole
         with Store("killed") as store:
             assert store.connection.execute("pragma integrity_check").fetchone()[0] == "ok"
-    # Folders of killed drivers are swept by the next one that starts.
-    left = [path for path in Path(tempfile.gettempdir()).glob("moos-*") if path.name[5:].split("-")[0].isdigit()]
-    assert all(alive(int(path.name[5:].split("-")[0])) for path in left), left
+        # What killed drivers leave is swept by the next one that starts.
+        assert not list(temporary.iterdir())
+        assert not [name for pid in drivers for name in SEMAPHORES.glob(f"sem.loky-{pid}-*")]
+        assert not list(Path("killed").rglob(".part-*"))
+    for (who, when), count in sorted(hits.items()):
+        print(f"{count} kills of {who} {when} of {len(whole)} rows")
+    assert {who for who, _ in hits} == {"driver", "worker", "group", "term"}
+    assert "between" in {when for _, when in hits}
 
 
 def test_store_removed_during_a_run(bench, slow):
@@ -140,7 +181,7 @@ def test_store_removed_during_a_run(bench, slow):
                 if done and connection.execute("select count(*) from done").fetchone()[0] > 3:
                     store.unlink()
                     break
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 2 and "removed or replaced during the run" in errors and "Traceback" not in errors
     (rescue,) = Path("out").glob("rescue-*.sqlite")
     with sqlite3.connect(rescue) as connection:
@@ -306,3 +347,27 @@ def test_compact(stored):
     with Store("results") as store:
         before, after = store.compact()
     assert after < before / 2 and rows("results")
+
+
+def test_what_killed_drivers_left_is_swept_and_nothing_of_the_living(bench, small, tmp_path_factory, monkeypatch):
+    temporary = tmp_path_factory.mktemp("tmp")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    kept, swept = [temporary / f"moos-{os.getpid()}-a", temporary / "moos-other"], []
+    for folder in (*kept, temporary / f"moos-{process.pid}-a"):
+        folder.mkdir()
+        (folder / "1.npy").touch()
+    swept.append(temporary / f"moos-{process.pid}-a")
+    if SEMAPHORES.is_dir():
+        (SEMAPHORES / f"sem.loky-{process.pid}-a").touch()
+        swept.append(SEMAPHORES / f"sem.loky-{process.pid}-a")
+    for place in (bench.folder / "results" / "mine", bench.folder / "results" / "mine" / "failures"):
+        place.mkdir(parents=True)
+        kept.append(place / ".part-new")
+        swept.append(place / ".part-old")
+        kept[-1].touch()
+        swept[-1].touch()
+        os.utime(swept[-1], (0, 0))
+    bench.run(small)
+    assert all(path.exists() for path in kept) and not any(path.exists() for path in swept)

@@ -27,6 +27,7 @@ def status(key):
 
 room = status("VmSize") + {memory}
 resource.setrlimit(resource.RLIMIT_AS, (room, room))
+resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
 outcomes = {{"read": 0, "refused": 0, "wrong": []}}
 for name, path, options in json.load(sys.stdin):
     try:
@@ -144,7 +145,7 @@ def test_every_damaged_file_is_read_or_refused_in_one_line(kind, alone):
         input=json.dumps(tasks),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1200,
         check=False,
         cwd=Path(__file__).parents[2],
     )

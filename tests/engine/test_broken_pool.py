@@ -39,4 +39,3 @@ def test_a_pool_that_breaks_between_submissions_is_started_anew(monkeypatch, bre
     monkeypatch.setattr(executor, "_start", start)
     assert sorted(executor.map([(abs, (-k,)) for k in range(5)])) == [(k, k) for k in range(5)]
     assert pools == []
-    executor._folder.cleanup()

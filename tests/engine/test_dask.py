@@ -41,7 +41,7 @@ def cluster():
     yield make
     for item in made:
         item.close()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while set(multiprocessing.active_children()) - before and time.monotonic() < end:
         time.sleep(0.05)
     assert not set(multiprocessing.active_children()) - before
