@@ -17,7 +17,7 @@ from manifold_oos.numerics.chunks import BLOCK_FLOATS
 SEARCHES = ("exact", "approximate")
 #: So many points are searched exactly as well, to tell the recall.
 SAMPLE = 1000
-#: Neighbours in the graph of the descent, and how much farther than the last one found it looks for another point's.
+#: Neighbours in the graph of the descent, and how much farther than the last one found it looks for another's.
 GRAPH, EPSILON = 30, 0.3
 
 

@@ -69,7 +69,7 @@ def children(process):
 
 
 def works(process):
-    """Whether it is a worker, not loky's own bookkeeper of semaphores, which says with a traceback that it was killed."""
+    """Whether it is a worker, not loky's own bookkeeper of semaphores, which says when it was killed."""
     try:
         return b"popen_loky" in Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:

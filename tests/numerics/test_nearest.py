@@ -1,4 +1,4 @@
-"""Approximate neighbours beside all distances: their recall, their distances, and every method that may use them."""
+"""Approximate neighbours beside all distances: their recall, their distances, every method that uses them."""
 
 import importlib.util
 
