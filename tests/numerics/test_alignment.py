@@ -11,6 +11,7 @@ from manifold_oos.numerics.alignment import (
     laplacian_alignment,
     lgrm_alignment,
     lle_alignment,
+    lle_weights,
     ltsa_alignment,
     regression_blocks,
     spline_alignment,
@@ -53,6 +54,17 @@ def test_flat_points_are_in_the_null_space(name):
         name, lambda X: ALL[name](X, 8, 2)
     )(X)
     np.testing.assert_allclose(M @ flat, 0, atol=1e-6 * np.abs(M).max())
+
+
+def test_one_neighbor_has_all_the_weight():
+    W = lle_weights(np.arange(6.0).reshape(3, 2), np.array([[0, 1], [1, 0], [2, 1]]))
+    assert W.toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 0]]
+
+
+def test_weights_are_regularised_by_a_thousandth_of_the_trace_unless_told_otherwise():
+    x, Z = np.zeros((1, 2)), np.array([[[1.0, 0.0], [0.0, 2.0]]])
+    w = np.array([1 / (1 + 0.005), 1 / (4 + 0.005)])  # the Gram matrix has 1 and 4 on its diagonal
+    np.testing.assert_allclose(barycenter_weights(x, Z)[0], w / w.sum(), rtol=1e-12)
 
 
 def test_lle_matrix_matches_scikit_learns_weights(roll):

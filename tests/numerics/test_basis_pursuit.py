@@ -104,6 +104,34 @@ def test_real_faces_equal_highs(data_dir):
     np.testing.assert_allclose(result.coefficients[:, :10], exact, atol=1e-8)
 
 
+@pytest.mark.parametrize("error", [True, False])
+def test_leave_one_out_equals_the_printed_problem_of_the_others(error):
+    A = np.random.default_rng(8).standard_normal((4, 9))
+    result = basis_pursuit(A, A, error=error, exclude_self=True)
+    assert np.all(np.diag(result.coefficients) == 0) and (result.gap <= 1e-10).all()
+    for j in range(9):
+        others = np.delete(np.arange(9), j)
+        alone, _ = primal_by_linprog(A[:, others], A[:, j], error)
+        np.testing.assert_allclose(result.coefficients[others, j], alone, atol=1e-8)
+
+
+def test_columns_with_a_gap_above_a_millionth_are_solved_by_highs(monkeypatch):
+    A = np.random.default_rng(9).standard_normal((5, 12))
+    exact = basis_pursuit(A, A, exclude_self=True)
+    certify, wide = module._certify, np.arange(12) % 2 == 0
+    gaps = [np.where(wide, 1.1e-6, 0.9e-6)]
+
+    def forged(*arguments):
+        errors, gap = certify(*arguments)
+        return errors, gaps.pop() if gaps else gap
+
+    monkeypatch.setattr(module, "_certify", forged)
+    again = basis_pursuit(A, A, exclude_self=True)
+    assert not exact.fallback.any() and again.fallback.tolist() == wide.tolist()
+    assert (again.gap[wide] <= 1e-9).all()
+    np.testing.assert_allclose(again.coefficients, exact.coefficients, atol=1e-8)
+
+
 @pytest.mark.real_data
 def test_real_faces_of_a_large_dictionary_equal_the_printed_problem(data_dir):
     X = load("yaleb", variant="extended28", size=[32, 32], offline=True).X
