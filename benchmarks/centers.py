@@ -59,23 +59,42 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=4000, help="new points")
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--centers", type=int, nargs="*", default=[500, 1000, 2000, 3000])
+    parser.add_argument("--figure", metavar="PNG", help="draw the table")
     options = parser.parse_args()
-    context, exact = multiprocessing.get_context("spawn"), None
+    context, rows, exact = multiprocessing.get_context("spawn"), [], None
     print(f"{options.new} new points, {options.iterations} iterations")
     print(f"{'centres':>8} {'equal to exact %':>17} {'error %':>8} {'CPU s':>8} {'peak GiB':>9}", flush=True)
+    path = None if options.drawn else options.usps
     for n_centers in (None, *options.centers):
         with context.Pool(1) as pool:
-            arguments = (
-                None if options.drawn else options.usps,
-                options.per_class,
-                options.new,
-                options.iterations,
-                n_centers,
-            )
+            arguments = (path, options.per_class, options.new, options.iterations, n_centers)
             labels, error, seconds, peak = pool.apply(run, arguments)
         exact = labels if exact is None else exact
         equal = 100 * np.mean(labels == exact)
+        rows.append((n_centers or 10 * options.per_class + options.new, equal, error, seconds, peak))
         print(f"{n_centers or 'all':>8} {equal:17.2f} {error:8.2f} {seconds:8.1f} {peak:9.2f}", flush=True)
+    if options.figure:
+        draw(sorted(rows), options.figure)
+
+
+def draw(rows: list[tuple[float, ...]], file: str) -> None:
+    """Accuracy, time and memory against the number of centres, all of them at the right."""
+    from matplotlib.figure import Figure
+
+    centers, equal, error, seconds, peak = np.array(rows).T
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    panels = (
+        ("%", {"labels as the exact form's": equal, "labels right": 100 - error}),
+        ("CPU seconds", {"": seconds}),
+        ("peak, GiB", {"": peak}),
+    )
+    for axes, (unit, lines) in zip(figure.subplots(1, 3), panels, strict=True):
+        for label, values in lines.items():
+            axes.plot(centers, values, "o-", label=label)
+        axes.set(xlabel="centres", ylabel=unit, **({} if unit == "%" else {"ylim": (0, None)}))
+        if len(lines) > 1:
+            axes.legend()
+    figure.savefig(file, dpi=110)
 
 
 if __name__ == "__main__":
