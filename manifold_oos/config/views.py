@@ -218,7 +218,9 @@ class Claim(Strict):
     over: Literal["every", "most", "mean", "share"] = "every"
     share: Real | None = Field(default=None, gt=0, le=1)
     left: Names | None = None
-    op: Literal["<", "<=", ">", ">="] | None = None
+    op: Literal["<", "<=", ">", ">=", "~"] | None = Field(
+        default=None, description="~ of a comparison: no farther apart than `margin`"
+    )
     right: Annotated[list[str | Real], *LIST] | None = None
     best: str | None = None
     among: Names | None = None
@@ -245,7 +247,8 @@ class Claim(Strict):
     argbest: str | None = None
     value: Real | str | None = None
     margin: Annotated[Real, Field(ge=0)] | None = Field(
-        default=None, description="what a difference on one deterministic split must exceed to decide"
+        default=None,
+        description="what a difference on one deterministic split must exceed to decide; with op ~ may not exceed",
     )
     by_construction: str = Field(default="", description="why it cannot fail, which makes it no claim")
 
@@ -267,6 +270,8 @@ class Claim(Strict):
             raise ValueError("minus, ends and by belong to a trend (monotone)")
         if self.by and self.monotone == "levelling":
             raise ValueError("by belongs to monotone: falling or rising")
+        if self.op == "~" and (forms[0] != "left" or self.margin is None or self.over == "share"):
+            raise ValueError("op ~ is of a comparison (left, right), needs a margin and does not count shares")
         if (self.over == "share") != (self.share is not None):
             raise ValueError("over: share and share: 0.8 belong together")
         return self

@@ -108,7 +108,8 @@ def claims_frame(claims: Sequence[ClaimResult]) -> pd.DataFrame:
 
 def numbers_text(result: ClaimResult) -> str:
     """What a claim rests on, and whether it is counted with another."""
-    return result.numbers + (f"; counted with: {result.part_of}" if result.part_of else "")
+    aside = f"; counted with: {result.part_of}" if result.part_of else ""
+    return result.numbers + aside + ("; on a stand-in, not counted" if result.stand_in else "")
 
 
 def claims_markdown(claims: Sequence[ClaimResult]) -> str:

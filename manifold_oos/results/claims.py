@@ -1,7 +1,7 @@
 """What a paper says in words, tested on the rows: holds, fails or undecided, with the numbers."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -33,7 +33,8 @@ SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NO_DATA: "–", NO_CLAIM: "
 class ClaimResult:
     """A claim with its verdict; ``numbers`` says in one line what it rests on, ``p`` how likely by chance.
 
-    ``part_of`` has the words of another claim that contains this one, which is then not counted.
+    ``part_of`` has the words of another claim that contains this one; neither such a claim nor one that was judged
+    on a ``stand_in`` alone is counted.
     """
 
     claim: Claim
@@ -44,11 +45,12 @@ class ClaimResult:
     p: float = math.nan
     adjusted: float = math.nan
     part_of: str = ""
+    stand_in: bool = False
 
     @property
     def counted(self) -> bool:
         """Whether it is one of the claims that counts are about."""
-        return not self.part_of and self.verdict in (HOLDS, FAILS, UNDECIDED)
+        return not self.part_of and not self.stand_in and self.verdict in (HOLDS, FAILS, UNDECIDED)
 
 
 def judge_claims(
@@ -68,7 +70,15 @@ def judge_claims(
         told.get(place) or judge_claim(claim, rows, experiment, facts=facts, final=final)
         for place, claim in enumerate(experiment.claims)
     ]
-    return [replace(result, part_of=_whole_of(result, results, experiment.metrics[0])) for result in results]
+    there = set(rows["dataset"])
+    return [
+        replace(
+            result,
+            part_of=_whole_of(result, results, experiment.metrics[0]),
+            stand_in=_on_stand_ins(result.claim, experiment, there),
+        )
+        for result in results
+    ]
 
 
 def correct(results: Sequence[ClaimResult]) -> list[ClaimResult]:
@@ -77,7 +87,7 @@ def correct(results: Sequence[ClaimResult]) -> list[ClaimResult]:
     adjusted = dict(zip(map(id, family), holm([result.p for result in family]), strict=True))
     out = []
     for result in results:
-        # a part of another claim is no test of its own; counted splits and deterministic ones have no p (NaN)
+        # what is not counted is no test of its own; counted splits and deterministic ones have no p (NaN)
         p = adjusted.get(id(result), result.p * max(1, len(family)))
         lost = result.verdict in (HOLDS, FAILS) and p >= ALPHA
         out.append(replace(result, adjusted=p, verdict=UNDECIDED if lost else result.verdict))
@@ -143,6 +153,13 @@ def _chance(blocks: Sequence[Sequence[Finding]], verdict: str, over: str) -> flo
     most = m // 2 + 1 if verdict == HOLDS else (m + 1) // 2
     k = most if over == "most" else m if verdict == HOLDS else 1
     return min(1.0, (m - k + 1) * sorted(values)[k - 1])
+
+
+def _on_stand_ins(claim: Claim, experiment: Experiment, there: Set[str]) -> bool:
+    """Whether all data sets that speak of a claim stand in for others."""
+    said = {data.label for data in experiment.datasets if data.label not in experiment.beside}
+    named = there & (said if claim.dataset is None else set(claim.dataset))
+    return bool(named) and all(data.stand_in for data in experiment.datasets if data.label in named)
 
 
 def _whole_of(result: ClaimResult, others: Sequence[ClaimResult], metric: str) -> str:

@@ -77,7 +77,8 @@ class Results:
         """The claims of the config, each judged by itself."""
         told = committed.claims_of(self.committed, self.experiment) if self.committed else {}
         if self.committed and len(self.rows):
-            told = {at: result for at, result in told.items() if committed.beyond_splits(result.claim)}
+            lead = self.experiment.metrics[0]
+            told = {at: result for at, result in told.items() if committed.beyond_splits(result.claim, lead)}
         return judge_claims(self.shown, self.experiment, facts=self._numbers, final=self.shown_final, told=told)
 
     @cached_property

@@ -16,6 +16,7 @@ from manifold_oos.config.model import Claim, Experiment
 from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.store import make_frame
+from manifold_oos.metrics import is_time
 from manifold_oos.results.cells import COLUMNS, JUDGED, judge_cells
 from manifold_oos.results.claims import ClaimResult, describe
 from manifold_oos.results.judges import NO_CLAIM, NOT_JUDGED
@@ -103,6 +104,6 @@ def caveats_of(folder: Path, labels: Iterable[str]) -> dict[str, str]:
     return {label: html.unescape(match[1]) for label, match in found.items() if match}
 
 
-def beyond_splits(claim: Claim) -> bool:
-    """Whether a claim needs more than final rows: iterations, or every value of a grid."""
-    return claim.form == "argbest" or claim.along not in (None, "size", "n_train")
+def beyond_splits(claim: Claim, lead: str) -> bool:
+    """Whether a claim needs more than committed rows: times, iterations, or every value of a grid."""
+    return is_time(claim.metric or lead) or claim.form == "argbest" or claim.along not in (None, "size", "n_train")

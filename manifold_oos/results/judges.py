@@ -144,22 +144,32 @@ class _Chance:
 
 def _finding(where: str, what: str, difference: np.ndarray, op: str, chance: _Chance) -> Finding:
     values = tuple(difference.tolist())
+    margin = chance.margin
     if chance.certain and len(values) == 1:
-        summary, margin = exact(values[0]), chance.margin
+        summary = exact(values[0])
         near = margin is None or (margin > 0 and abs(summary.mean) <= margin)
-        return Finding(where, what, summary, UNDECIDED if near else _side(summary, op), math.nan, values)
+        verdict = UNDECIDED if near and op != "~" else _side(summary, op, margin)
+        return Finding(where, what, summary, verdict, math.nan, values)
     summary = summarize(difference, chance.overlap)
-    p = t_test(summary, 1 / summary.n + chance.overlap) if summary.n > 1 else math.nan
-    verdict = _side(summary, op)
+    tested = replace(summary, mean=abs(summary.mean) - (margin or 0.0)) if op == "~" else summary
+    p = t_test(tested, 1 / summary.n + chance.overlap) if summary.n > 1 else math.nan
+    verdict = _side(summary, op, margin)
     if summary.sd == 0 and summary.mean == 0:
         p = 0.0  # equal on every split
     return Finding(where, what, summary, verdict, p, values)
 
 
-def _side(difference: Summary, op: str) -> str:
-    """Verdict of "difference op 0" from the interval; equality on every split meets ≤ and ≥."""
+def _side(difference: Summary, op: str, margin: float | None = None) -> str:
+    """Verdict of "difference op 0" from the interval; equality on every split meets ≤ and ≥.
+
+    "~" holds where the interval lies within the margin on both sides of 0, and fails where it lies beyond.
+    """
     if not math.isfinite(difference.low):
         return UNDECIDED
+    if op == "~":
+        m = margin or 0.0
+        inside, outside = max(-difference.low, difference.high) <= m, max(difference.low, -difference.high) > m
+        return HOLDS if inside else FAILS if outside else UNDECIDED
     low, high = (difference.low, difference.high) if op.startswith("<") else (-difference.high, -difference.low)
     if high < 0 or (high == 0 and op.endswith("=")):
         return HOLDS
@@ -207,7 +217,10 @@ def _monotone(
         overall = replace(
             overall, verdict=verdict, p=_step_p(overall, against.values(), verdict), values=tuple(marks)
         )
-        blocks.append([overall] if worst.verdict != FAILS else [overall, worst])
+        turns = (
+            sign * worst.difference.mean > 0
+        )  # the step that speaks against it is told; curves are what is counted
+        blocks.append([overall, replace(worst, values=())] if turns else [overall])
     return blocks
 
 

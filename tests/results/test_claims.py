@@ -297,6 +297,39 @@ def test_what_cannot_fail_is_no_claim(rows):
     assert verdict(swept, claim, selection="best") == "no claim"  # every dimension that was tried is below 10
 
 
+def test_alike_within_a_margin():
+    near = fake_rows({("A", "digits", 5): [10.0, 10.2, 10.1, 9.9], ("B", "digits", 5): [10.1, 10.1, 10.0, 10.0]})
+    claim = {"left": "A", "op": "~", "right": "B"}
+    assert verdict(near, claim | {"margin": 2}) == "holds"
+    assert verdict(near, claim | {"margin": 0.1}) == "undecided"  # no larger than the interval
+    far = near.assign(value=near["value"].where(near["arm"] == "A", near["value"] + 5))
+    assert verdict(far, claim | {"margin": 2}) == "fails"
+    (held,) = judged(near, claim | {"margin": 2})
+    d = held.findings[0].difference
+    t = (2 - abs(d.mean)) / (d.sd * math.sqrt(1 / 4 + 2))  # n_test / n_train is 2
+    assert held.p == pytest.approx(2 * stats.t.sf(t, 3))
+    with pytest.raises(ValueError, match="needs a margin"):
+        Claim(source="", **claim)
+
+
+def test_a_claim_that_stand_ins_alone_speak_of_is_not_counted(rows):
+    known = {"name": "digits", "split": {"train_per_class": [5, 10]}}
+    other = known | {"label": "other", "stand_in": "a set that is not at hand"}
+    both = pd.concat([rows, rows.assign(dataset="other")])
+    sets = {"datasets": [known, other]}
+    named, whole = judged(both, PAIR | {"dataset": "other"}, PAIR, **sets)
+    assert named.stand_in and not named.counted and not whole.stand_in and whole.counted
+    (alone,) = judged(rows.assign(dataset="other"), PAIR, **sets)  # the paper's own set is absent
+    assert alone.stand_in
+
+
+def test_the_step_that_speaks_against_a_trend_is_told():
+    down = {5: [9.0, 9.1, 9.2], 10: [5.0, 5.1, 5.3], 20: [5.1, 5.0, 5.5], 40: [1.0, 1.1, 1.2]}
+    rows = fake_rows({("A", "digits", size): values for size, values in down.items()})
+    (result,) = judged(rows, {"monotone": "falling", "along": "size", "arm": "A"})
+    assert result.verdict == "undecided" and "size to 20 = 0.0667" in result.numbers
+
+
 def test_a_part_of_another_claim_is_not_counted_twice(rows):
     part, whole, other, twin = judged(
         rows, PAIR | {"at": 5, "text": "at 5"}, PAIR | {"text": "always"}, {"best": "A"}, PAIR | {"text": "again"}

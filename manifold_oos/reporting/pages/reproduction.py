@@ -257,14 +257,15 @@ def _row(one: Reproduced) -> list[str]:
 
 def count_lines(found: Sequence[Reproduced]) -> list[str]:
     """The printed numbers and the claims of all papers."""
-    totals, explained, claims = Counter[str](), Counter[str](), Counter[str]()
+    totals, explained, claims, stand_ins = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     groups: dict[str, Counter[str]] = {name: Counter() for name in GROUPS}
     columns = [column for one in found for column in one.columns]
     swapped, shifted = Chance(), Chance()
     for one in found:
         totals += one.verdicts
         explained += states(one.columns)
-        claims += Counter(claim.verdict for claim in one.claims if not claim.part_of)
+        claims += counted(one.claims)
+        stand_ins += Counter(claim.verdict for claim in one.claims if claim.stand_in and not claim.part_of)
         apart, moved = chance_rates(one.columns)
         swapped, shifted = swapped + apart, shifted + moved
         for column in one.columns:
@@ -293,7 +294,8 @@ def count_lines(found: Sequence[Reproduced]) -> list[str]:
         f" {_share(shifted)} true columns shifted by ±5 or ±10 points.",
         f"- Claims, by the corrected interval and Holm's correction over those of a paper: {claims[HOLDS]} hold,"
         f" {claims[FAILS]} fail, {claims[UNDECIDED]} are undecided; {claims[NO_CLAIM]} could not have failed,"
-        f" {claims[NOT_JUDGED]} are not judged, for want of the single splits.",
+        f" {claims[NOT_JUDGED]} are not judged, for want of the single splits. On stand-ins, not counted:"
+        f" {stand_ins[HOLDS]}, {stand_ins[FAILS]} and {stand_ins[UNDECIDED]}.",
     ]
 
 
@@ -311,9 +313,14 @@ def what_lacks(one: Reproduced) -> list[str]:
     return lacks
 
 
+def counted(claims: Sequence[ClaimResult]) -> Counter[str]:
+    """The verdicts of claims that are no part of others, and not judged on stand-ins alone."""
+    return Counter(claim.verdict for claim in claims if not claim.part_of and not claim.stand_in)
+
+
 def claim_counts(claims: Sequence[ClaimResult]) -> str:
     """How many claims hold, fail and stay undecided; those that were not judged apart."""
-    said = Counter(claim.verdict for claim in claims if not claim.part_of)
+    said = counted(claims)
     judged = [str(said[verdict]) for verdict in (HOLDS, FAILS, UNDECIDED)]
     unjudged = [f"{said[NOT_JUDGED]} not judged"] if said[NOT_JUDGED] else []
     return "; ".join(([", ".join(judged)] if any(map(int, judged)) else []) + unjudged)
