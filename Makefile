@@ -39,7 +39,7 @@ package:
 	build/package/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/package && bin/moos run configs/quickstart.yaml --set split.repetitions=1 --out results
 
-# A hundred random kills of driver, workers and group, resumed and compared; some ten minutes.
+# A hundred random kills of driver, workers and group, resumed and compared, and what they met.
 chaos: $(VENV)/.dev
 	MOOS_CHAOS=100 $(BIN)/python -m pytest -rP tests/chaos
 

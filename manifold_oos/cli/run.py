@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from manifold_oos.cli import flags
+from manifold_oos.errors import MoosError
 from manifold_oos.registry import Trust, trust_in, trusting
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ def _show(
 
     folder = summary.folder
     with Store(options["out"]) as store:
+        if not store.path.is_file():
+            raise MoosError(f"{store.path}: removed at the end of the run; run the same command again")
         files = write_records(summary.plan, store, folder)
         results = collect(experiment, store, plan=summary.plan, folder=folder, data_dir=options.get("data_dir"))
     if (kept := fewer_rows(results, folder)) and not force:

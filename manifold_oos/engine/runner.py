@@ -237,6 +237,7 @@ def run_experiment(
             summary.interrupted = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
         finally:
             progress.close()
+        store.check_present()
     summary.seconds = time.monotonic() - started
     return summary
 

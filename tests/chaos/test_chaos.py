@@ -19,6 +19,9 @@ from pathlib import Path
 import pytest
 
 from manifold_oos.cli import main
+from manifold_oos.engine import executors, runner
+from manifold_oos.engine.progress import Progress
+from manifold_oos.engine.runner import run_experiment
 from manifold_oos.engine.store import Store
 from manifold_oos.errors import MoosError
 
@@ -148,7 +151,7 @@ def test_kills_of_driver_worker_and_group(bench, slow, monkeypatch):
                 count = progress("killed")
                 when = "between" if 0 < count < len(whole) else "after the last" if count else "before the first"
                 hits[who, when] += 1
-            _, errors = process.communicate(timeout=300)
+            _, errors = process.communicate(timeout=1800)
             code = process.returncode
             assert gone(below), f"{who}: processes left behind"
             assert "Traceback" not in errors, errors
@@ -169,7 +172,8 @@ def test_kills_of_driver_worker_and_group(bench, slow, monkeypatch):
     assert "between" in {when for _, when in hits}
 
 
-def test_store_removed_during_a_run(bench, slow):
+@pytest.mark.parametrize("how", ["removed", "moved with its folder"])
+def test_store_lost_during_a_run(bench, slow, how):
     bench.write(slow)
     process = subprocess.Popen([*RUN, "out"], stderr=subprocess.PIPE, text=True)
     store = Path("out/store.sqlite")
@@ -179,9 +183,9 @@ def test_store_removed_during_a_run(bench, slow):
             with sqlite3.connect(store) as connection:
                 done = connection.execute("select count(*) from sqlite_master where name = 'done'").fetchone()[0]
                 if done and connection.execute("select count(*) from done").fetchone()[0] > 3:
-                    store.unlink()
+                    store.unlink() if how == "removed" else Path("out").rename("elsewhere")
                     break
-    _, errors = process.communicate(timeout=300)
+    _, errors = process.communicate(timeout=1800)
     assert process.returncode == 2 and "removed or replaced during the run" in errors and "Traceback" not in errors
     (rescue,) = Path("out").glob("rescue-*.sqlite")
     with sqlite3.connect(rescue) as connection:
@@ -189,6 +193,28 @@ def test_store_removed_during_a_run(bench, slow):
     rescue.rename(store)
     again = subprocess.run([*RUN, "out"], check=False, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
+
+
+def test_store_lost_at_the_end_of_a_run(bench, small, monkeypatch, capsys):
+    class Loses(Progress):
+        def close(self):
+            super().close()
+            Path("results/store.sqlite").unlink()
+
+    with pytest.raises(MoosError, match="removed or replaced during the run"):
+        bench.run(small, progress=Loses("misclassification_rate"))
+    (rescue,) = Path("results").glob("rescue-*.sqlite")
+    rescue.rename("results/store.sqlite")
+    assert bench.run(small).computed == 0
+
+    def loses(*arguments, **options):
+        summary = run_experiment(*arguments, **options)
+        Path("results/store.sqlite").unlink()
+        return summary
+
+    monkeypatch.setattr(runner, "run_experiment", loses)
+    assert code_of("run", "mine.yaml", "--workers", "1", "--quiet") == 2
+    assert "removed at the end of the run" in capsys.readouterr().err and not Path("results/store.sqlite").exists()
 
 
 def test_a_store_that_was_put_in_the_place_of_another_stays_as_it_is(tmp_path):
@@ -371,3 +397,16 @@ def test_what_killed_drivers_left_is_swept_and_nothing_of_the_living(bench, smal
         os.utime(swept[-1], (0, 0))
     bench.run(small)
     assert all(path.exists() for path in kept) and not any(path.exists() for path in swept)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes through /proc")
+def test_workers_without_work_end_and_others_take_their_place(monkeypatch):
+    monkeypatch.setattr(executors, "IDLE_SECONDS", 1)
+    executor = executors.LocalProcesses(2)
+    calls = [(os.getpid, ())] * 4
+    workers = {process for _, process in executor.map(calls)}
+    assert gone(workers)
+    again = {process for _, process in executor.map(calls)}
+    assert again and not again & workers
+    executor.close()
+    assert gone(again)

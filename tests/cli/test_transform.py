@@ -379,7 +379,7 @@ def test_a_watch_ends_cleanly_by_a_signal(pictures, how):
     lines = [process.stderr.readline() for _ in range(2)]
     assert "watching in" in lines[0] and lines[1].startswith("1 points, 0 of them novel (0.0%)")
     process.send_signal(how)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=1800)
     assert process.returncode == 0 and out.startswith("in/w.csv: 1 points") and "Traceback" not in err
     assert len(pd.read_csv("in/w.csv")) == 1
 

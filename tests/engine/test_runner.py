@@ -187,13 +187,13 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(bench, small):
     bench.write(small)
     command = [sys.executable, "-c", "from manifold_oos.cli import main; main()"]
     command += ["run", "mine.yaml", "--workers", "2"]
-    environment = os.environ | {"MOOS_SLOW": "900"}
+    environment = os.environ | {"MOOS_SLOW": "7200"}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while not bench.fits:  # the ambient arm does not sleep
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=300)  # it does not wait for its trials
+    _, errors = process.communicate(timeout=1800)  # it does not wait for its trials
     assert process.returncode == 130
     assert "To resume: moos run mine.yaml" in errors and "Traceback" not in errors
     assert bench.run(small).reused >= 0
