@@ -45,6 +45,7 @@ class SupervisedLaplacian(Embedding):
         Which of the two problems.
     neighbors : {"exact", "approximate"}, default="exact"
         Whether the search for neighbours may miss some: of more than 1,000 points by pynndescent, an extra.
+        Between classes it misses more than within, and a few per cent may change the coordinates altogether.
 
     Attributes
     ----------
