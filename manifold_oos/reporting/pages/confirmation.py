@@ -72,7 +72,7 @@ def confirmation(cells: pd.DataFrame, out: Path, seeds: Iterable[int]) -> list[s
     return [
         f"Readings and defaults were settled on splits of seed {CHOOSING} and of a few others that notes name. The"
         f" tables are of seed {', '.join(map(str, fresh))}, which was used for nothing before.{told}"
-        f" Of the {matched} numbers that matched on seed {CHOOSING} {kept} match on the fresh one:",
+        f" Of the {matched} numbers that matched on seed {CHOOSING}, {kept} match on the fresh one:",
         "",
         markdown_table(head, rows, numbers=len(head) - 1),
         "",
