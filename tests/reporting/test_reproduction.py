@@ -163,7 +163,8 @@ def test_the_seed_that_chose_stands_beside_the_fresh_one(results, tmp_path):
     chosen = cells.assign(verdict="match", mean=cells["published"])
     write_seed(chosen, tmp_path, 0)
     text = "\n".join(confirmation(cells, tmp_path, [0, 7]))
-    assert "seed 7, which was used for nothing before. 3 cells of seed 0 are of an earlier form" in text
+    assert "seed 7, which chose nothing of ours;" in text
+    assert "suggested says so. 3 cells of seed 0 are of an earlier form" in text
     assert "Of the 3 numbers that matched on seed 0, 1 match on the fresh one" in text
     assert "| 0, which chose | 3 | 3 | 0 | 0 | 0 | 0 | 3 |" in text
     assert "| 7, fresh | 3 | 1 | 0 | 0 | 0 | 2 | 1 |" in text
