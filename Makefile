@@ -47,10 +47,11 @@ chaos: $(VENV)/.dev
 mutants: $(VENV)/.dev
 	$(BIN)/python tests/mutation/mutants.py
 
-# The papers' tables and figures that the data allow, every repetition; then docs/reproduction.md and its pages. What is
-# in the store is not computed again: stop and start it at will.
+# The papers' tables and figures that the data allow, every repetition; then docs/reproduction.md, its pages and
+# docs/findings.md. What is in the store is not computed again: stop and start it at will.
 reproduce: $(VENV)/.installed
 	$(BIN)/python -m manifold_oos.reporting.pages.reproduction
+	$(BIN)/python benchmarks/forensics.py --write
 
 # The comparison of docs/which_extender.md, tuned and untuned, on fourteen data sets: about half an hour on two cores,
 # resumable; MORE="--scheduler tcp://host:port" for a cluster. grid-quick has one split of each set and writes the same

@@ -15,8 +15,10 @@ import pandas as pd
 
 from manifold_oos.config.load import load_config
 from manifold_oos.config.model import Experiment, PublishedNumber
-from manifold_oos.resources import shipped_configs
-from manifold_oos.results.claims import describe
+from manifold_oos.reporting.pages.reproduction import configs, counted, gather
+from manifold_oos.results.claims import ClaimResult
+from manifold_oos.results.collect import Located, Results
+from manifold_oos.results.judges import FAILS, HOLDS, NO_CLAIM, NO_DATA, NOT_JUDGED, UNDECIDED
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "findings.md"
@@ -179,6 +181,21 @@ def times() -> str:
     return table(["less time with", "§4.4", "its tables", "ours"], rows)
 
 
+def singular() -> str:
+    """Printed errors of the linear methods beside the largest rank of the scatter within classes."""
+    rows = []
+    for name, title, classes in (("yaleb", "Yale B", 38), ("coil20", "COIL-20", 20)):
+        errors: dict[float, dict[str, float]] = {}
+        for number in config(f"nsse/{name}").published_numbers():
+            if number.size is not None:
+                errors.setdefault(number.size, {})[number.arm] = number.value
+        for size, at in errors.items():
+            rows.append(
+                [title, f"{size:g}", int(classes * (size - 1)), *(f"{at[arm]:.2f}" for arm in ("LFDA", "LDE"))]
+            )
+    return table(["set", "per class", "C (n − 1)", "LFDA", "LDE"], rows)
+
+
 def ridge() -> str:
     """NSSE beside linear methods with a ridge, by the paper's protocol, from the committed tables."""
     rows = []
@@ -209,32 +226,31 @@ def ridge() -> str:
 
 
 def claims() -> str:
-    """Every claim of the configs with the verdict of the committed results, paper by paper."""
+    """Every claim of the configs with the verdict of the committed results, corrected over its paper."""
     parts, counts = [], []
+    found = gather(list(configs()), ROOT / "results", committed_alone)
     for key, title in PAPERS.items():
-        rows, seen = [], {"holds": 0, "fails": 0, "undecided": 0, "no claim": 0, "not computed": 0}
-        for name in shipped_configs():
-            experiment = load_config(ROOT / "configs" / name)
-            if experiment.paper != key:
-                continue
-            path = ROOT / "results" / name.removesuffix(".yaml") / "claims.csv"
-            told = {}
-            if path.is_file():
-                frame = pd.read_csv(path)
-                told = {
-                    (row.source, row.claim): row.verdict + ("" if "p" in frame else "*")
-                    for row in frame.itertuples()
-                }
-            for claim in experiment.claims:
-                text = claim.text or describe(claim, claim.metric or experiment.metrics[0])
-                verdict = "no claim" if claim.by_construction else told.get((claim.source, text), "not computed")
-                verdict = "not computed" if verdict.startswith(("no data", "not judged")) else verdict
-                seen[verdict.rstrip("*")] += 1
-                rows.append([claim.source, f"{text} ({experiment.name})", verdict])
-        counts.append([title, *seen.values()])
+        mine = [
+            (one.experiment.name, claim) for one in found if one.experiment.paper == key for claim in one.claims
+        ]
+        rows = [[claim.claim.source, f"{claim.text} ({name})", _verdict(claim)] for name, claim in mine]
+        seen = counted([claim for _, claim in mine])
+        absent = sum(seen[word] for word in (NO_DATA, NOT_JUDGED))
+        stand_ins = sum(claim.stand_in for _, claim in mine)
+        counts.append([title, seen[HOLDS], seen[FAILS], seen[UNDECIDED], seen[NO_CLAIM], stand_ins, absent])
         parts.append(f"### {title}\n\n" + table(["where", "claim", "verdict"], rows))
-    head = ["paper", "hold", "fail", "undecided", "could not fail", "not computed"]
+    head = ["paper", "hold", "fail", "undecided", "could not fail", "on stand-ins", "not computed"]
     return "\n\n".join([table(head, counts), *parts])
+
+
+def committed_alone(experiment: Experiment, out: Path) -> Results | None:
+    """What is committed of an experiment, whatever a store beside it has."""
+    return Located(experiment, out, out / experiment.name).read_committed()
+
+
+def _verdict(claim: ClaimResult) -> str:
+    word = "not computed" if claim.verdict in (NO_DATA, NOT_JUDGED) else claim.verdict
+    return word + (", stand-in" if claim.stand_in else ", counted with another" if claim.part_of else "")
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -245,6 +261,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "best_of_table_1": best_of_table_1,
     "nearest_neighbours": nearest_neighbours,
     "times": times,
+    "singular": singular,
     "ridge": ridge,
     "claims": claims,
 }

@@ -67,7 +67,8 @@ def test_stand_ins_and_times_are_not_counted(results):
     assert states(one.columns) == {"given by a reading": 1, "no reading measured": 1}
     text = "\n".join(count_lines([one]))
     assert "Of 3 printed numbers" in text and "1 (33 %) match" in text and "2 worse" in text
-    assert "gives 1 as a whole (1 numbers)" in text and "1 have no reading (1 numbers)" in text
+    assert "2 (67 %) match, are compatible, or stand in a column that a reading gives" in text
+    assert "gives 1 (50 %) as a whole (1 numbers)" in text and "1 have no reading (1 numbers)" in text
 
 
 def test_arms_are_grouped_by_whose_method_they_are():
@@ -162,8 +163,9 @@ def test_the_seed_that_chose_stands_beside_the_fresh_one(results, tmp_path):
     chosen = cells.assign(verdict="match", mean=cells["published"])
     write_seed(chosen, tmp_path, 0)
     text = "\n".join(confirmation(cells, tmp_path, [0, 7]))
-    assert "seed 7, which was used for nothing before. 3 cells of seed 0 are of an earlier form" in text
-    assert "Of the 3 numbers that matched on seed 0 1 match on the fresh one" in text
+    assert "seed 7, which chose nothing of ours;" in text
+    assert "suggested says so. 3 cells of seed 0 are of an earlier form" in text
+    assert "Of the 3 numbers that matched on seed 0, 1 match on the fresh one" in text
     assert "| 0, which chose | 3 | 3 | 0 | 0 | 0 | 0 | 3 |" in text
     assert "| 7, fresh | 3 | 1 | 0 | 0 | 0 | 2 | 1 |" in text
 

@@ -12,7 +12,7 @@ from manifold_oos.results.explanations import PrintedColumn
 from manifold_oos.results.published import MATCH, SIGNS, tolerance
 from manifold_oos.results.sheets import csv_text, read_csv
 
-#: The seed on whose splits readings and defaults were settled; that of the configs was used for nothing before.
+#: The seed on whose splits readings and defaults were settled; that of the configs chose nothing of ours.
 CHOOSING = 0
 CELL = ["experiment", "source", "protocol", "metric", "dataset", "arm", "size"]
 #: How a note says that something was decided by test errors or by the paper's printed results.
@@ -71,8 +71,9 @@ def confirmation(cells: pd.DataFrame, out: Path, seeds: Iterable[int]) -> list[s
     told = f" {moved} cells of seed {CHOOSING} are of an earlier form of their config." if moved else ""
     return [
         f"Readings and defaults were settled on splits of seed {CHOOSING} and of a few others that notes name. The"
-        f" tables are of seed {', '.join(map(str, fresh))}, which was used for nothing before.{told}"
-        f" Of the {matched} numbers that matched on seed {CHOOSING} {kept} match on the fresh one:",
+        f" tables are of seed {', '.join(map(str, fresh))}, which chose nothing of ours;"
+        f" a reading that its columns suggested says so.{told}"
+        f" Of the {matched} numbers that matched on seed {CHOOSING}, {kept} match on the fresh one:",
         "",
         markdown_table(head, rows, numbers=len(head) - 1),
         "",

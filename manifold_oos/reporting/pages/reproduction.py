@@ -10,7 +10,7 @@ the printed numbers, and every verdict.
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -181,11 +181,13 @@ def shrink(path: Path) -> None:
         small.save(file, format="png", optimize=True)
 
 
-def gather(experiments: Sequence[Experiment], out: Path) -> list[Reproduced]:
+def gather(
+    experiments: Sequence[Experiment], out: Path, read: Callable[[Experiment, Path], Results | None] = stored
+) -> list[Reproduced]:
     """What there is of each experiment; Holm's correction of claims goes over all of a paper."""
     found = []
     for experiment in experiments:
-        results = stored(experiment, out) or Results(experiment, make_frame([]))
+        results = read(experiment, out) or Results(experiment, make_frame([]))
         whole = load_config(f"configs/{experiment.name}.yaml")
         found.append(Reproduced(results, max(whole.split_of(data).rounds for data in whole.datasets)))
     for paper in PAPERS:
@@ -277,17 +279,20 @@ def count_lines(found: Sequence[Reproduced]) -> list[str]:
     cells = [cell for column in columns for cell in column.cells]
     near = sum(abs(cell.mean - cell.published) <= tolerance(cell.metric, cell.published) + 1e-9 for cell in cells)
     total = max(1, sum(totals.values()))
+    agree = totals[MATCH] + totals[COMPATIBLE] + explained[EXPLAINED]
     return [
         f"Of {sum(totals.values())} printed numbers whose data are at hand (stand-ins and times not counted)"
         f" {totals[MATCH]} ({100 * totals[MATCH] / total:.0f} %) match, {totals[COMPATIBLE]} are compatible,"
         f" {totals[NOISY]} are too noisy to say, {totals['better']} are better and {totals['worse']} worse than"
-        f" printed. {near} ({100 * near / total:.0f} %) lie within δ, whatever our interval.",
+        f" printed. {near} ({100 * near / total:.0f} %) lie within δ, whatever our interval."
+        f" {agree} ({100 * agree / total:.0f} %) match, are compatible, or stand in a column that a reading gives.",
         "",
         markdown_table(["cells", "all", *(f"{sign} {word}" for word, sign in SIGNS.items())], rows, numbers=6),
         "",
         f"- {md(LEGEND)}.",
         f"- Of {len(missed)} printed columns (an arm on a data set, all sizes) in which a number is better or"
-        f" worse, another reading of the paper gives {given} as a whole ({explained[EXPLAINED]} numbers), none"
+        f" worse, another reading of the paper gives {given} ({100 * given / max(1, len(missed)):.0f} %) as a whole"
+        f" ({explained[EXPLAINED]} numbers), none"
         f" gives {sum(column.state == OPEN for column in missed)} ({explained[OPEN]} numbers), and"
         f" {sum(column.state == UNTESTED for column in missed)} have no reading ({explained[UNTESTED]} numbers)."
         f" By chance: the same readings give {_share(swapped)} columns of other arms of the table and"
@@ -300,7 +305,7 @@ def count_lines(found: Sequence[Reproduced]) -> list[str]:
 
 
 def _share(chance: Chance) -> str:
-    return f"{chance.explained} of {chance.tried}"
+    return f"{chance.explained} of {chance.tried} ({100 * chance.explained / max(1, chance.tried):.0f} %)"
 
 
 def what_lacks(one: Reproduced) -> list[str]:
