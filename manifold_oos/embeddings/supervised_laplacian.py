@@ -13,7 +13,6 @@ from manifold_oos.embeddings.base import Embedding
 from manifold_oos.numerics.eigen import smallest_eigenpairs
 from manifold_oos.numerics.graphs import between_class_weights, laplacian, within_class_weights
 from manifold_oos.numerics.kernels import Scale, resolve_sigma
-from manifold_oos.numerics.nearest import SEARCHES
 
 
 class SupervisedLaplacian(Embedding):
@@ -43,9 +42,6 @@ class SupervisedLaplacian(Embedding):
         Width of the heat weights; None for binary weights.
     formulation : {"sosi", "nsse"}, default="sosi"
         Which of the two problems.
-    neighbors : {"exact", "approximate"}, default="exact"
-        Whether the search for neighbours may miss some: of more than 1,000 points by pynndescent, an extra.
-        Between classes it misses more than within, and a few per cent may change the coordinates altogether.
 
     Attributes
     ----------
@@ -53,8 +49,6 @@ class SupervisedLaplacian(Embedding):
         Y.
     eigenvalues_ : ndarray of shape (n_components,)
         Of the algebraically smallest eigenvectors, ascending.
-    neighbor_recall_ : float
-        Share of the true neighbours that an approximate search found, on a sample of 1,000 points.
 
     References
     ----------
@@ -87,7 +81,6 @@ class SupervisedLaplacian(Embedding):
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "heat_sigma": [Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared"}), None],
         "formulation": [StrOptions({"sosi", "nsse"})],
-        "neighbors": [StrOptions(set(SEARCHES))],
     }
 
     def __init__(
@@ -98,14 +91,12 @@ class SupervisedLaplacian(Embedding):
         n_neighbors: int | None = 5,
         heat_sigma: Scale | None = "mean_squared",
         formulation: str = "sosi",
-        neighbors: str = "exact",
     ):
         self.n_components = n_components
         self.mu = mu
         self.n_neighbors = n_neighbors
         self.heat_sigma = heat_sigma
         self.formulation = formulation
-        self.neighbors = neighbors
 
     @property
     def memory(self) -> str:  # type: ignore[override]
