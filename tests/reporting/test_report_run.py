@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from report_run import CLOSING, HOSTILE, HOSTILE_ARM, KNOWN, NEW, small_run
+from rich.console import Console
 
 from manifold_oos import datasets
 from manifold_oos.cli import moos
@@ -21,7 +22,10 @@ from manifold_oos.reporting.report import viewer as viewer_module
 from manifold_oos.reporting.report import write_index, write_report
 from manifold_oos.reporting.report.blocks import Blocks
 from manifold_oos.reporting.report.index import experiments
+from manifold_oos.reporting.report.page import write_page
 from manifold_oos.reporting.report.viewer import make_viewer
+from manifold_oos.reporting.write import print_results, write_tables
+from manifold_oos.results import collect as collect_module
 from manifold_oos.results.collect import Located
 
 LIMIT = 15e6
@@ -115,6 +119,19 @@ def test_the_page_is_whole_and_light(place: Located, tmp_path: Path) -> None:
     assert data["viewers"]["small"]["datasets"][f"own {HOSTILE}"]["classes"][0] == HOSTILE
     assert "broken" in ours and "LTSA of dimension 6 needs n_neighbors" in ours
     assert "numpy" in ours and "train_per_class" in ours
+
+
+def test_cells_and_claims_are_made_once_for_all_views(place: Located, tmp_path: Path, monkeypatch) -> None:
+    made = []
+    for name in ("summarize_cells", "judge_claims", "final_rows"):
+        real = getattr(collect_module, name)
+        monkeypatch.setattr(collect_module, name, lambda *a, _n=name, _r=real, **k: made.append(_n) or _r(*a, **k))
+    results = place.collect(None)
+    write_tables(results, tmp_path / "views")
+    with (tmp_path / "printed").open("w") as file:
+        print_results(results, Console(file=file))
+    write_page([(place, results)], tmp_path / "report.html")
+    assert sorted(made) == ["final_rows", "judge_claims", "summarize_cells"]
 
 
 def test_a_run_without_coordinates_says_how_to_keep_them(tmp_path: Path) -> None:
