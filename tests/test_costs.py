@@ -11,8 +11,12 @@ from manifold_oos.contracts import partner
 from manifold_oos.costs import NotEnoughMemory, available_memory, evaluate, needed, peak_growth, readable
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.embeddings.isomap import Isomap, LandmarkIsomap
+from manifold_oos.embeddings.kernel_pca import KPCA
+from manifold_oos.embeddings.lgrm import LGRM
+from manifold_oos.embeddings.nsse import NSSE
 from manifold_oos.extenders.landmark import LandmarkExtender
 from manifold_oos.extenders.rbf import RBFExtender
+from manifold_oos.extenders.sosi import SOSI
 from manifold_oos.numerics import kernels
 from manifold_oos.registry import available
 
@@ -101,6 +105,23 @@ def test_centers_and_landmarks_are_counted():
     assert needed(RBFExtender(n_centers=2000), **sizes) < 2e8
     assert needed(LandmarkIsomap(), **sizes) < needed(Isomap(), **sizes) / 100
     assert needed(LandmarkExtender(), **sizes, M=100) == needed(LandmarkExtender(), **sizes) / 1000
+
+
+@pytest.mark.parametrize("method", [KPCA(), LGRM(), NSSE(n_neighbors=8), NSSE(), SOSI()], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_formula_of_centers_is_what_a_fit_takes(method):
+    def fit(X, y):
+        if isinstance(method, Embedding):
+            return {"N": len(X)}, lambda: method.fit(X, y)
+        return {"N": 60, "Q": len(X) - 60}, lambda: method.fit(X[:60], X[:60, :2], y[:60], X_new=X[60:])
+
+    for n, n_centers in ((150, 100), (500, 100), (1500, 100), (1000, 400)):
+        method.set_params(n_centers=n_centers)
+        sizes, run = fit(*roll(n))
+        stated, taken = needed(method, **sizes, D=D, d=2), peak(run)
+        if n > 150:  # the first is for imports and compiled functions
+            assert taken <= 1.5 * stated + CONSTANT, f"N = {n}: {readable(taken)} taken, {readable(stated)} stated"
+            assert taken >= stated / 3 - CONSTANT, f"N = {n}: {readable(taken)} taken, {readable(stated)} stated"
 
 
 def test_a_method_that_states_nothing_is_not_checked(monkeypatch):

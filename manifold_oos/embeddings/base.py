@@ -64,6 +64,7 @@ class Embedding(BaseEstimator, ABC):
         else:
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         costs.check(self, N=len(X), D=X.shape[1], d=self.n_components or X.shape[1])
+        self._row_floats = len(X)
         with neighbor_search(self.neighbors) as recall:
             self.embedding_ = self._fit(X, None if y is None else np.asarray(y))
         if self.neighbors == "approximate":
@@ -118,7 +119,7 @@ class JointEmbedding(TransformerMixin, Embedding):
         if is_lazy(X):
             return map_lazily(self.transform, X, self.embedding_.shape[1])
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return map_rows(self._transform, X, row_floats=len(self.embedding_))
+        return map_rows(self._transform, X, row_floats=self._row_floats)
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:
         """Fit, then map the training points as any other points (``embedding_`` has the learned coordinates).

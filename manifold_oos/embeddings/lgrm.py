@@ -18,7 +18,8 @@ from manifold_oos.numerics.alignment import (
     ltsa_alignment,
     spline_alignment,
 )
-from manifold_oos.numerics.eigen import smallest_eigenpairs
+from manifold_oos.numerics.centers import kernel_features, some_centers, spectral_whitening
+from manifold_oos.numerics.eigen import LessLowRank, smallest_eigenpairs
 from manifold_oos.numerics.kernels import Scale, kernel_matrix, resolve_sigma
 
 
@@ -35,7 +36,8 @@ class LGRM(JointEmbedding):
     .. math:: y(x) = Y^\top (HKH + \gamma I)^{-1} H K_x + \tfrac1n Y^\top 1
         - \tfrac1n Y^\top (HKH + \gamma I)^{-1} H K 1
 
-    which on training points gives :math:`Y - L_g Y`, not quite Y. Dense: N in the thousands at most.
+    which on training points gives :math:`Y - L_g Y`, not quite Y. Dense, N in the thousands at most, but for
+    ``n_centers``.
 
     Parameters
     ----------
@@ -61,6 +63,9 @@ class LGRM(JointEmbedding):
         Width of the heat weights of ``local="laplacian"``; None for binary weights.
     disconnected : {"connect", "error"}, default="connect"
         Whether the shortest links join the components of the neighbour graph (with a warning).
+    n_centers : int or None, default=None
+        A fixed number of centres, spread by taking the farthest point again and again: the global regression is
+        sought among functions that they span. None, or as many as points, is the exact form.
 
     Attributes
     ----------
@@ -68,7 +73,7 @@ class LGRM(JointEmbedding):
         Y, with orthonormal columns, orthogonal to the constant.
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of the objective's matrix, ascending.
-    dual_coef_ : ndarray of shape (n_samples, n_components)
+    dual_coef_ : ndarray of shape (n_samples or n_centers, n_components)
         H (HKH + γI)⁻¹ Y: what kernel values are multiplied with.
     intercept_ : ndarray of shape (n_components,)
         b of eq. 21.
@@ -82,8 +87,7 @@ class LGRM(JointEmbedding):
     """
 
     name: ClassVar[str] = "lgrm"
-    memory: ClassVar[str] = "6*N*N"
-    instead: ClassVar[str] = "ltsa with random_features, or spectral_regression"
+    instead: ClassVar[str] = "n_centers=1000, or spectral_regression"
     nested: ClassVar[bool] = False
     grids: ClassVar[Mapping[str, Any]] = {
         "n_neighbors": [6, 7, 8, 9, 10, 12],
@@ -104,6 +108,7 @@ class LGRM(JointEmbedding):
         "local": [StrOptions({"lgrm", "laplacian", "lle", "ltsa", "spline"})],
         "heat_sigma": [Interval(Real, 0, None, closed="neither"), dict, StrOptions({"mean_squared"}), None],
         "disconnected": [StrOptions({"connect", "error"})],
+        "n_centers": [None, Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -120,6 +125,7 @@ class LGRM(JointEmbedding):
         local: str = "lgrm",
         heat_sigma: Scale | None = "mean_squared",
         disconnected: str = "connect",
+        n_centers: int | None = None,
     ):
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -132,12 +138,22 @@ class LGRM(JointEmbedding):
         self.local = local
         self.heat_sigma = heat_sigma
         self.disconnected = disconnected
+        self.n_centers = n_centers
+
+    @property
+    def memory(self) -> str:  # type: ignore[override]
+        """Dense matrices of all points; of centres their features, and the local Laplacian's factor."""
+        return "6*N*N" if self.n_centers is None else "4*N*n_centers + 2*n_centers**2 + 9*N*n_neighbors**2"
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
-        n = len(X)
         L_loc = self._local_laplacian(X)
         self.sigma_ = resolve_sigma(self.sigma, X) if self.kernel == "rbf" else None
-        self._train = X
+        chosen = some_centers(X, self.n_centers)
+        return self._fit_all(X, L_loc) if chosen is None else self._fit_centers(X, X[chosen], L_loc)
+
+    def _fit_all(self, X: Array, L_loc: sparse.csr_array) -> Array:
+        n = len(X)
+        self._centers = X
         K = self._kernel(X, None)
         R = regression_inverse(K, self.gamma)
         # (HKH + γI)⁻¹ 1 = 1/γ, so that the centring of L_g (eq. 18) takes away the constant alone.
@@ -147,6 +163,26 @@ class LGRM(JointEmbedding):
         C = R @ Y
         self.dual_coef_ = C - C.mean(axis=0)
         self.intercept_ = Y.mean(axis=0) - K.mean(axis=0) @ self.dual_coef_
+        return Y
+
+    def _fit_centers(self, X: Array, centers: Array, L_loc: sparse.csr_array) -> Array:
+        r"""Eq. 15 with the features ψ(x) that the centres span for φ(x); ΨΨᵀ = HKH where all points are centres.
+
+        .. math:: L_g = H - \Psi (\Psi^\top \Psi + \gamma I)^{-1} \Psi^\top, \qquad
+            y(x) = Y^\top \Psi (\Psi^\top \Psi + \gamma I)^{-1} (\psi(x) - \bar\psi) + \tfrac1n Y^\top 1
+        """
+        n = len(X)
+        self._centers, self._row_floats = centers, len(centers)
+        W = spectral_whitening(self._kernel(centers, None))
+        Psi, mean = kernel_features(lambda rows: self._kernel(rows, centers), X, W)
+        R = linalg.cholesky(Psi.T @ Psi + self.gamma * np.eye(W.shape[1]))
+        U = np.sqrt(self.mu) * linalg.solve_triangular(R, Psi.T, trans="T").T
+        # H is I but for the constant, which is left out.
+        A = LessLowRank(L_loc + self.mu * sparse.eye_array(n, format="csr"), U)
+        self.eigenvalues_, Y = smallest_eigenpairs(A, self.n_components, null=np.ones((n, 1)), semidefinite=True)
+        self.dual_coef_ = linalg.cho_solve((R, False), Psi.T @ Y)
+        self.intercept_ = Y.mean(axis=0) - mean @ self.dual_coef_
+        self.dual_coef_ = W @ self.dual_coef_
         return Y
 
     def _kernel(self, X: Array, Z: Array | None) -> Array:
@@ -176,7 +212,7 @@ class LGRM(JointEmbedding):
         return lgrm_alignment(X, k, p, self.gamma, disconnected=connect)
 
     def _transform(self, X: Array) -> Array:
-        coordinates: Array = self._kernel(X, self._train) @ self.dual_coef_ + self.intercept_
+        coordinates: Array = self._kernel(X, self._centers) @ self.dual_coef_ + self.intercept_
         return coordinates
 
 

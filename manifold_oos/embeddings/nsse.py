@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import interpolate, linalg, optimize
+from scipy import interpolate, linalg, optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from manifold_oos.arrays import Array
 from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import JointEmbedding
-from manifold_oos.numerics.eigen import largest_eigenpairs, warn_ambiguous
+from manifold_oos.numerics.centers import some_centers
+from manifold_oos.numerics.eigen import fix_signs, largest_eigenpairs, warn_ambiguous
 from manifold_oos.numerics.graphs import laplacian, within_class_weights
 from manifold_oos.numerics.kernels import (
     Scale,
@@ -22,6 +23,7 @@ from manifold_oos.numerics.kernels import (
     median_distance,
     resolve_sigma,
     shared_distances,
+    squared_distances,
 )
 from manifold_oos.numerics.shared import shared
 from manifold_oos.steps import Step
@@ -79,6 +81,10 @@ class NSSE(JointEmbedding):
         Most iterations.
     tol : float, default=1e-3
         Relative change of σ at which it counts as settled.
+    n_centers : int or None, default=None
+        A fixed number of centres of the map, spread by taking the farthest point again and again; the coordinates
+        of all points are then its values there, Y = ΨC. None, or as many as points, is the exact form. The
+        within-class graph of many points wants ``n_neighbors``.
 
     Attributes
     ----------
@@ -86,10 +92,10 @@ class NSSE(JointEmbedding):
         Y, with orthonormal columns.
     sigma_ : float
         The kernel width, absolute.
-    coefficients_ : ndarray of shape (n_samples, n_components)
+    coefficients_ : ndarray of shape (n_samples or n_centers, n_components)
         C of the map.
     lipschitz_ : float
-        √N L_φ ‖C‖_F with L_φ = √2 e^(−1/2) / σ, a Lipschitz constant of the map (Proposition 1).
+        √N L_φ ‖C‖_F with L_φ = √2 e^(−1/2) / σ, a Lipschitz constant of the map (Proposition 1); N its centres.
     objective_ : float
         Value of eq. 11.
     steps_ : list of Step
@@ -112,8 +118,7 @@ class NSSE(JointEmbedding):
     """
 
     name: ClassVar[str] = "nsse"
-    memory: ClassVar[str] = "14*N*N"
-    instead: ClassVar[str] = "suplap with rbf and n_centers, or with lle"
+    instead: ClassVar[str] = "n_centers=1000 with n_neighbors=10, or suplap with lle"
     nested: ClassVar[bool] = False
     supervised: ClassVar[bool] = True
     grids: ClassVar[Mapping[str, Sequence[Any]]] = {
@@ -137,6 +142,7 @@ class NSSE(JointEmbedding):
         "search": [StrOptions({"secant", "alternation"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "n_centers": [None, Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -154,6 +160,7 @@ class NSSE(JointEmbedding):
         search: str = "secant",
         max_iter: int = 50,
         tol: float = 1e-3,
+        n_centers: int | None = None,
     ):
         self.n_components = n_components
         self.mu1 = mu1
@@ -167,11 +174,24 @@ class NSSE(JointEmbedding):
         self.search = search
         self.max_iter = max_iter
         self.tol = tol
+        self.n_centers = n_centers
+
+    @property
+    def memory(self) -> str:  # type: ignore[override]
+        """Dense matrices of all points; of centres their kernel values at all points, and the graph."""
+        if self.n_centers is None:
+            return "14*N*N"
+        return "max(min(N, 10000)**2, 4*N*n_centers) + N*n_centers + 3*n_centers**2 + 3*N*n_neighbors"
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         codes = np.unique(np.asarray(y), return_inverse=True)[1]
-        name = ("nsse", self.n_neighbors, str(self.heat_sigma))
-        graphs = shared(name, [X, codes], lambda: _Graphs.of(X, codes, self.n_neighbors, self.heat_sigma))
+        chosen = some_centers(X, self.n_centers)
+        if chosen is not None and self.search == "alternation":
+            raise ValueError(
+                f"n_centers={self.n_centers} needs search='secant': eq. 14 has every point as a centre"
+            )
+        name = ("nsse", self.n_neighbors, str(self.heat_sigma), self.n_centers)
+        graphs = shared(name, [X, codes], lambda: _Graphs.of(X, codes, self.n_neighbors, self.heat_sigma, chosen))
         course: _Course = shared((graphs, str(self.get_params())), [], lambda: self._learn(graphs, X))
         if not course.settled:
             warnings.warn(
@@ -181,14 +201,15 @@ class NSSE(JointEmbedding):
             )
         state = course.state
         warn_ambiguous(state.theta, self.n_components, state.theta[0])
-        self.X_fit_ = X
+        self.X_fit_ = X if chosen is None else X[chosen]
+        self._row_floats = len(self.X_fit_)
         self.steps_ = list(course.steps)
         self.n_iter_ = len(self.steps_)
         self.objective_ = state.objective
         self.sigma_ = float(np.exp(state.log_sigma))
         self.coefficients_ = state.C.copy()
         L_phi = np.sqrt(2) * np.exp(-0.5) / self.sigma_
-        self.lipschitz_ = float(np.sqrt(len(X)) * L_phi * np.linalg.norm(state.C))
+        self.lipschitz_ = float(np.sqrt(len(self.X_fit_)) * L_phi * np.linalg.norm(state.C))
         return state.Y.copy()
 
     def _transform(self, X: Array) -> Array:
@@ -201,7 +222,8 @@ class NSSE(JointEmbedding):
         if self.scaling == "mean":
             N = len(X)
             tau, mu1, mu3 = 1 / N, mu1 / N**2, mu3 * graphs.median**2
-        problem = _Problem(graphs, tau, mu1, self.mu2, mu3, self.n_components)
+        kind = _Problem if graphs.L_b is not None else _CenterProblem
+        problem = kind(graphs, tau, mu1, self.mu2, mu3, self.n_components)
         scale = self.start if isinstance(self.sigma, str) else self.sigma
         scale = {"median": STARTS[scale]} if isinstance(scale, str) else scale
         course = _Course(problem.embed_node(np.log(resolve_sigma(scale, X, graphs.median))))
@@ -277,24 +299,38 @@ class _Course:
 
 @dataclass(frozen=True, eq=False)
 class _Graphs:
-    """What eq. 11 has of the points alone; ``members`` are the classes, those of one size stacked."""
+    """What eq. 11 has of the points alone; ``members`` are the classes, those of one size stacked.
+
+    ``squared`` are distances to the centres. Where not all points are centres L_w is sparse and L_b is left out.
+    """
 
     squared: Array
-    L_w: Array
-    L_b: Array
+    L_w: Any
+    L_b: Array | None
+    codes: NDArray[np.intp]
     members: list[NDArray[np.intp]]
     median: float
 
     @classmethod
-    def of(cls, X: Array, codes: NDArray[np.intp], n_neighbors: int | None, heat: Scale | None) -> "_Graphs":
+    def of(
+        cls,
+        X: Array,
+        codes: NDArray[np.intp],
+        n_neighbors: int | None,
+        heat: Scale | None,
+        chosen: NDArray[np.intp] | None,
+    ) -> "_Graphs":
         width = None if heat is None else resolve_sigma(heat, X)
-        L_w, _ = laplacian(within_class_weights(X, codes, n_neighbors, width).toarray())
+        weights = within_class_weights(X, codes, n_neighbors, width)
+        if chosen is not None:
+            return cls(squared_distances(X, X[chosen]), laplacian(weights)[0], None, codes, [], median_distance(X))
+        L_w, _ = laplacian(weights.toarray())
         L_b, _ = laplacian((codes[:, None] != codes).astype(np.float64))
         sizes = np.bincount(codes)
         order = np.argsort(codes, kind="stable")
         members = [order[sizes[codes[order]] == size].reshape(-1, size) for size in np.unique(sizes)]
         L_w.flags.writeable = L_b.flags.writeable = False
-        return cls(shared_distances(X), L_w, L_b, members, median_distance(X))
+        return cls(shared_distances(X), L_w, L_b, codes, members, median_distance(X))
 
 
 class _Problem:
@@ -308,14 +344,23 @@ class _Problem:
         self.graphs, self.squared = graphs, graphs.squared
         self.mu1, self.mu2, self.mu3, self.n_components = mu1, mu2, mu3, d
         self.tau = tau
-        N = len(self.squared)
-        self.B = tau * graphs.L_w - mu1 * graphs.L_b
-        self.shift = 2 * mu1 * N  # no eigenvalue of L_b exceeds N
+        self.shift = 2 * mu1 * len(self.squared)  # no eigenvalue of L_b exceeds N
+        self._prepare()
+
+    def _prepare(self) -> None:
+        graphs, N = self.graphs, len(self.squared)
+        assert graphs.L_b is not None
+        self.B = self.tau * graphs.L_w - self.mu1 * graphs.L_b
         self.F = []
         for members in graphs.members:
             n = members.shape[1]
-            blocks = tau * graphs.L_w[members[:, :, None], members[:, None]] + mu1 * ((N + n) * np.eye(n) - 1)
-            self.F.append(np.linalg.cholesky(blocks).transpose(0, 2, 1))
+            L = self.tau * graphs.L_w[members[:, :, None], members[:, None]]
+            self.F.append(np.linalg.cholesky(L + self.mu1 * ((N + n) * np.eye(n) - 1)).transpose(0, 2, 1))
+
+    def apply(self, Y: Array) -> Array:
+        """B Y."""
+        product: Array = self.B @ Y
+        return product
 
     def psi(self, log_sigma: float) -> Array:
         """Ψ, its diagonal raised by the rounding error of a factorisation so that duplicates do no harm."""
@@ -326,7 +371,7 @@ class _Problem:
 
     def embed_node(self, log_sigma: float) -> _State:
         """:meth:`embed`, shared between the dimensions and the μ₃ that come by the same σ."""
-        k = max(self.n_components, min(FIRST, len(self.squared)))
+        k = max(self.n_components, min(FIRST, self.squared.shape[1]))
         name = (self.graphs, self.tau, self.mu1, self.mu2, log_sigma, k)
         return self._state(log_sigma, *shared(name, [], lambda: self._solve(self.psi(log_sigma), k)))
 
@@ -357,7 +402,7 @@ class _Problem:
     def _state(self, log_sigma: float, theta: Array, Y: Array, C: Array, moved: Array) -> _State:
         d = self.n_components
         Y, C, moved = Y[:, :d], C[:, :d], moved[:, :d]
-        BY = self.B @ Y
+        BY = self.apply(Y)
         objective = np.sum(Y * BY) + self.mu2 * np.sum(C**2) + self.mu3 * np.exp(-2 * log_sigma)
         residual = Y * (1 / theta[:d] - self.shift) - BY
         slope = -4 * np.sum(residual * moved) - 2 * self.mu3
@@ -400,6 +445,45 @@ class _Problem:
             value, bounds=sorted((behind, ahead)), method="bounded", options={"xatol": tol / 4}
         )
         return float(found.x) if found.fun < lowest else here
+
+
+class _CenterProblem(_Problem):
+    r"""Eq. 11 for Y = ΨC with m centres: the largest pairs of :math:`\Psi^\top \Psi c = \theta K c`.
+
+    Here :math:`K = \Psi^\top (B + s I) \Psi + \mu_2 I` is of m × m. Beside L_w, B has μ₁ between classes and
+    :math:`\mu_1 (n_c - N)` on the diagonal.
+    """
+
+    def _prepare(self) -> None:
+        codes = self.graphs.codes
+        N, sizes = len(codes), np.bincount(codes)
+        self.classes = sparse.csr_array((np.ones(N), (codes, np.arange(N))), shape=(len(sizes), N))
+        self.degree = self.mu1 * (N - sizes[codes])[:, None]
+
+    def psi(self, log_sigma: float) -> Array:
+        """Ψ of all points and the centres, which is never inverted."""
+        return gaussian_kernel(self.squared, float(np.exp(log_sigma)))
+
+    def apply(self, Y: Array) -> Array:
+        """B Y, from the sums of classes."""
+        sums = self.classes @ Y
+        product: Array = self.tau * (self.graphs.L_w @ Y) - self.degree * Y
+        product += self.mu1 * (sums.sum(axis=0) - self.classes.T @ sums)
+        return product
+
+    def _solve(self, Psi: Array, k: int) -> tuple[Array, Array, Array, Array]:
+        m = Psi.shape[1]
+        K = Psi.T @ (self.apply(Psi) + self.shift * Psi)
+        K = (K + K.T) / 2
+        K.flat[:: m + 1] += self.mu2
+        R = linalg.cholesky(K, overwrite_a=True, check_finite=False)
+        V = linalg.solve_triangular(R, Psi.T, trans="T", check_finite=False)
+        theta, U = largest_eigenpairs(V @ V.T, min(k + 1, max(k, m)), multiple=True, ambiguous="ignore")
+        U /= np.sqrt(np.maximum(theta, np.finfo(float).tiny))
+        Y = V.T @ U
+        signs = np.sign(np.sum(Y * fix_signs(Y), axis=0))
+        C = linalg.solve_triangular(R, U * signs, check_finite=False)
+        return theta, Y * signs, C, (Psi * self.squared) @ C
 
 
 def _bracket(value: Callable[[float], float], start: float, step: float) -> tuple[float, float, float, float]:

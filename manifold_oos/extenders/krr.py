@@ -12,10 +12,9 @@ from manifold_oos.arrays import Array
 from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-from manifold_oos.extenders.rbf import some_centers
+from manifold_oos.numerics.centers import some_centers, spectral_whitening, subset_coefficients, whitening
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
 from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances, squared_norms
-from manifold_oos.numerics.rbf import spectral_whitening, subset_coefficients, whitening
 
 
 class KernelRidgeExtender(Extender):

@@ -12,12 +12,12 @@ from manifold_oos.arrays import Array
 from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
+from manifold_oos.numerics.centers import some_centers
 from manifold_oos.numerics.kernels import Scale, gaussian_kernel, resolve_sigma, squared_distances
 from manifold_oos.numerics.rbf import (
     Gaussians,
     coefficients,
     evaluate,
-    farthest_points,
     merge_duplicates,
     trusted_coefficients,
 )
@@ -241,11 +241,6 @@ class RBFExtender(Extender):
         X = compress(self.centers_[:n])
         C = coefficients(Gaussians(X), self._values, np.full(d, float(sigma)))
         return regularity(gaussian_kernel(squared_distances(X), sigma), C, X, sigma, self._directions())
-
-
-def some_centers(X: Array, n_centers: int | None) -> NDArray[np.intp] | None:
-    """Index of the centres among distinct points, None for all of them."""
-    return None if n_centers is None or n_centers >= len(X) else farthest_points(X, n_centers)
 
 
 def typical_distance(squared: Array) -> float:

@@ -12,9 +12,10 @@ from manifold_oos.arrays import Array
 from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.rbf import SEARCHED, RBFExtender
+from manifold_oos.numerics.centers import farthest_points
 from manifold_oos.numerics.convex_weights import convex_weights
 from manifold_oos.numerics.kernels import Scale, squared_distances
-from manifold_oos.numerics.rbf import PACKED_FROM, Gaussians, evaluate, farthest_points
+from manifold_oos.numerics.rbf import PACKED_FROM, Gaussians, evaluate
 from manifold_oos.steps import Step
 
 
@@ -139,8 +140,9 @@ class SOSI(RBFExtender):
     @property
     def memory(self) -> str:  # type: ignore[override]
         """All points are centres in the end; many of them are kept in packed form, a subset is not."""
-        exact = "3*N*N + 2*N*Q + 4*min(N + Q, 4096)**2 + (N + Q)**2/2"
-        return exact if self.n_centers is None else "3*N*N + 2*N*Q + 5.5*n_centers**2 + 6*2**20"
+        if self.n_centers is None:
+            return "3*N*N + 2*N*Q + max(4*min(N + Q, 4096)**2, (N + Q)**2/2)"
+        return "3*N*N + 2*N*Q + 5.5*n_centers**2 + 4*min((N + Q)*n_centers, 2**20)"
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         if y is None:

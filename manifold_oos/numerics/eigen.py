@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from manifold_oos.arrays import Array
 
-#: A dense or sparse symmetric matrix.
+#: A dense or sparse symmetric matrix, or a :class:`LessLowRank`.
 Matrix = Any
 
 #: Below this order, or with more wanted pairs than a tenth of it, a dense decomposition is as fast as Lanczos.
@@ -35,6 +36,44 @@ NOT_SEMIDEFINITE = (
 
 class AmbiguousEigenvectors(UserWarning):
     """The wanted eigenvectors are not determined: the cut falls into a group of equal eigenvalues."""
+
+
+@dataclass(frozen=True)
+class LessLowRank:
+    r"""The positive semi-definite matrix :math:`A - U U^\top` of a sparse A and few columns U, never formed."""
+
+    A: sparse.csr_array
+    U: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of A."""
+        return self.A.shape
+
+    def __matmul__(self, x: Array) -> Array:
+        product: Array = self.A @ x - self.U @ (self.U.T @ x)
+        return product
+
+    def toarray(self) -> Array:
+        """The matrix, for few rows."""
+        dense: Array = self.A.toarray() - self.U @ self.U.T
+        return dense
+
+    def inverse(self, shift: float) -> Callable[[Array], Array]:
+        """Solver of (A − UUᵀ − shift I) x = b, by the identity of Sherman, Morrison and Woodbury."""
+        solve = _factorise(self.A, shift)
+        Z = solve(self.U)
+        try:
+            factor = linalg.cho_factor(np.eye(self.U.shape[1]) - self.U.T @ Z)
+        except linalg.LinAlgError as error:
+            raise ValueError(NOT_SEMIDEFINITE) from error
+
+        def solved(b: Array) -> Array:
+            x = solve(b)
+            x += Z @ linalg.cho_solve(factor, self.U.T @ x)
+            return x
+
+        return solved
 
 
 def fix_signs(V: Array) -> Array:
@@ -85,7 +124,7 @@ def smallest_eigenpairs(
 
     Parameters
     ----------
-    A : ndarray or sparse array of shape (n, n)
+    A : ndarray, sparse array or LessLowRank of shape (n, n)
         Symmetric, possibly indefinite.
     k : int
         How many pairs.
@@ -195,12 +234,13 @@ def _diagonal(B: Matrix | None) -> Array | None:
 
 
 def _dense(A: Matrix) -> Array:
-    dense: Array = A.toarray() if sparse.issparse(A) else np.asarray(A)
+    dense: Array = np.asarray(A) if isinstance(A, np.ndarray) else A.toarray()
     return dense
 
 
 def _norm(A: Matrix) -> float:
     """The largest absolute row sum, a bound of every eigenvalue."""
+    A = A.A if isinstance(A, LessLowRank) else A
     norm = abs(A).sum(axis=1).max() if sparse.issparse(A) else linalg.norm(A, np.inf, check_finite=False)
     return float(norm) or 1.0
 
@@ -291,7 +331,7 @@ def _shift_invert(A: Matrix, k: int, null: Array | None, norm: float, semidefini
         return projected
 
     operator = LinearOperator(A.shape, matvec=inverse, dtype=np.float64)
-    pairs = _lanczos(A, k, maxiter=1000, sigma=shift, OPinv=operator, v0=_start(A.shape[0], null))
+    pairs = _lanczos(operator, k, maxiter=1000, sigma=shift, OPinv=operator, v0=_start(A.shape[0], null))
     if pairs is None:
         raise ValueError(
             f"the eigen-solver did not find {k} pairs in 1000 restarts: raise n_neighbors or lower n_components"
@@ -301,6 +341,8 @@ def _shift_invert(A: Matrix, k: int, null: Array | None, norm: float, semidefini
 
 def _factorise(A: Matrix, shift: float) -> Callable[[Array], Array]:
     """Solver of (A − shift I) x = b for a positive definite A − shift I."""
+    if isinstance(A, LessLowRank):
+        return A.inverse(shift)
     n = A.shape[0]
     if not sparse.issparse(A) or A.nnz > DENSE_SHARE * n * n:
         shifted = _dense(A).copy()

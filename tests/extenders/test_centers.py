@@ -11,8 +11,9 @@ from manifold_oos.extenders.krr import KernelRidgeExtender
 from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sosi import SOSI
 from manifold_oos.numerics import rbf
+from manifold_oos.numerics.centers import farthest_points
 from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances
-from manifold_oos.numerics.rbf import farthest_points, solve, solve_packed
+from manifold_oos.numerics.rbf import solve, solve_packed
 
 
 @pytest.fixture
