@@ -1,6 +1,12 @@
-"""SOSI with a fixed number of centres beside its exact form: labels, seconds and peak memory of a process each.
+"""A fixed number of centres beside all points: labels, seconds and peak memory, of a process each.
 
-USPS (200 labelled of 11,000, unit norm) or, with ``--drawn``, ten curved surfaces in 64 dimensions.
+    python benchmarks/centers.py --drawn --figure centers.png        six methods, ten surfaces in 64 dimensions
+    python benchmarks/centers.py nsse kpca                           some, on USPS (unit norm)
+    python benchmarks/centers.py sosi --drawn --new 20000 --centers  the exact form alone, of many new points
+
+New points are labelled by their nearest known point in ten coordinates. 2,000 points are known, 200 of SOSI, whose
+new points become centres too. RBF, KRR and SOSI extend coordinates of the supervised Laplacian, the others their
+own. SOSI's exact form holds half of a kernel matrix from 4,096 points on; "whole" is the same with whole matrices.
 """
 
 import os
@@ -11,13 +17,35 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import multiprocessing
 import resource
+import sys
 import time
 
 import numpy as np
 from scipy.io import loadmat
 
+from manifold_oos.embeddings.base import Embedding
+from manifold_oos.embeddings.kernel_pca import KPCA
+from manifold_oos.embeddings.lgrm import LGRM
+from manifold_oos.embeddings.nsse import NSSE
 from manifold_oos.embeddings.supervised_laplacian import SupervisedLaplacian
-from manifold_oos.extenders.sosi import SOSI
+from manifold_oos.extenders import sosi
+from manifold_oos.extenders.krr import KernelRidgeExtender
+from manifold_oos.extenders.rbf import RBFExtender
+from manifold_oos.extenders.sosi import SOSI, nearest_class
+from manifold_oos.numerics import rbf
+
+D_OUT = 10
+METHODS = {
+    "rbf": RBFExtender(),
+    "krr": KernelRidgeExtender(),
+    "nsse": NSSE(D_OUT, n_neighbors=10),
+    "kpca": KPCA(D_OUT),
+    "lgrm": LGRM(D_OUT, n_neighbors=15),
+    "sosi": SOSI(),
+}
+#: Known points of each of the ten classes, and numbers of centres.
+PER_CLASS, CENTERS = 200, (100, 200, 500, 1000)
+SOSI_PER_CLASS, SOSI_CENTERS = 20, (500, 1000, 2000, 3000)
 
 
 def usps(path: str) -> tuple[np.ndarray, np.ndarray]:
@@ -36,64 +64,81 @@ def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(
-    path: str | None, per_class: int, n_new: int, n_iterations: int, n_centers: int | None
+    name: str, path: str | None, per_class: int, n_new: int, n_centers: int | str | None
 ) -> tuple[np.ndarray, float, float, float]:
+    """Labels of the new points, their error in per cent, CPU seconds and the process's peak in GiB."""
     X, y = usps(path) if path else drawn(n_new + 20 * per_class + 600)
     order = np.random.default_rng(1).permutation(len(X))
     known = np.concatenate([order[y[order] == label][:per_class] for label in np.unique(y)])
     new = order[~np.isin(order, known)][:n_new]
-    Y = SupervisedLaplacian(n_components=10).fit(X[known], y[known]).embedding_
     X_new, truth, X, y = X[new], y[new], X[known], y[known]
+    if n_centers == "whole":
+        sosi.PACKED_FROM = rbf.PACKED_FROM = sys.maxsize
+        n_centers = None
+    method = METHODS[name].set_params(n_centers=n_centers)
+    if not isinstance(method, Embedding):
+        Y = SupervisedLaplacian(n_components=D_OUT).fit(X, y).embedding_
     start = time.process_time()
-    fitted = SOSI(n_iterations=n_iterations, n_centers=n_centers).fit(X, Y, y, X_new=X_new)
+    if isinstance(method, SOSI):
+        labels = method.fit(X, Y, y, X_new=X_new).labels_
+    else:
+        fitted = method.fit(X, y) if isinstance(method, Embedding) else method.fit(X, Y, y)
+        labels = nearest_class(fitted.transform(X_new), fitted.transform(X), y)[0]
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return fitted.labels_, 100 * float(np.mean(fitted.labels_ != truth)), seconds, peak
+    return labels, 100 * float(np.mean(labels != truth)), seconds, peak
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("methods", nargs="*", default=list(METHODS), metavar="METHOD", help=", ".join(METHODS))
     parser.add_argument("--usps", default="USPS.mat", help="the file with fea and gnd")
     parser.add_argument("--drawn", action="store_true")
-    parser.add_argument("--per-class", type=int, default=20, help="labelled points of each of the ten classes")
+    parser.add_argument("--per-class", type=int, help="known points of each class")
     parser.add_argument("--new", type=int, default=4000, help="new points")
-    parser.add_argument("--iterations", type=int, default=10)
-    parser.add_argument("--centers", type=int, nargs="*", default=[500, 1000, 2000, 3000])
+    parser.add_argument("--centers", type=int, nargs="*", help="numbers of centres beside all")
     parser.add_argument("--figure", metavar="PNG", help="draw the table")
     options = parser.parse_args()
-    context, rows, exact = multiprocessing.get_context("spawn"), [], None
-    print(f"{options.new} new points, {options.iterations} iterations")
-    print(f"{'centres':>8} {'equal to exact %':>17} {'error %':>8} {'CPU s':>8} {'peak GiB':>9}", flush=True)
+    if unknown := set(options.methods) - set(METHODS):
+        parser.error(f"{', '.join(unknown)}: not one of {', '.join(METHODS)}")
+    context, rows = multiprocessing.get_context("spawn"), {}
+    print(f"{options.new} new points")
+    print(f"{'':6} {'centres':>8} {'equal to exact %':>17} {'error %':>8} {'CPU s':>8} {'peak GiB':>9}", flush=True)
     path = None if options.drawn else options.usps
-    for n_centers in (None, *options.centers):
-        with context.Pool(1) as pool:
-            arguments = (path, options.per_class, options.new, options.iterations, n_centers)
-            labels, error, seconds, peak = pool.apply(run, arguments)
-        exact = labels if exact is None else exact
-        equal = 100 * np.mean(labels == exact)
-        rows.append((n_centers or 10 * options.per_class + options.new, equal, error, seconds, peak))
-        print(f"{n_centers or 'all':>8} {equal:17.2f} {error:8.2f} {seconds:8.1f} {peak:9.2f}", flush=True)
+    for name in options.methods:
+        many = name == "sosi"
+        per_class = options.per_class or (SOSI_PER_CLASS if many else PER_CLASS)
+        centers = (SOSI_CENTERS if many else CENTERS) if options.centers is None else options.centers
+        every = 10 * per_class + (options.new if many else 0)
+        exact, rows[name] = None, []
+        for n_centers in (None, *(["whole"] if many and centers else []), *centers):
+            with context.Pool(1) as pool:
+                labels, error, seconds, peak = pool.apply(run, (name, path, per_class, options.new, n_centers))
+            exact = labels if exact is None else exact
+            equal = 100 * float(np.mean(labels == exact))
+            told = f"{equal:17.2f} {error:8.2f} {seconds:8.1f} {peak:9.2f}"
+            print(f"{name:6} {n_centers or 'all':>8} {told}", flush=True)
+            if n_centers != "whole":
+                rows[name].append((n_centers or every, equal, error, seconds, peak))
     if options.figure:
-        draw(sorted(rows), options.figure)
+        draw(rows, options.figure)
 
 
-def draw(rows: list[tuple[float, ...]], file: str) -> None:
-    """Accuracy, time and memory against the number of centres, all of them at the right."""
+def draw(rows: dict[str, list[tuple[float, ...]]], file: str) -> None:
+    """Labels and time against the number of centres, all of them at the right end of a line."""
     from matplotlib.figure import Figure
 
-    centers, equal, error, seconds, peak = np.array(rows).T
-    figure = Figure(figsize=(9, 3), layout="constrained")
-    panels = (
-        ("%", {"labels as the exact form's": equal, "labels right": 100 - error}),
-        ("CPU seconds", {"": seconds}),
-        ("peak, GiB", {"": peak}),
-    )
-    for axes, (unit, lines) in zip(figure.subplots(1, 3), panels, strict=True):
-        for label, values in lines.items():
-            axes.plot(centers, values, "o-", label=label)
-        axes.set(xlabel="centres", ylabel=unit, **({} if unit == "%" else {"ylim": (0, None)}))
-        if len(lines) > 1:
-            axes.legend()
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    for name, values in rows.items():
+        centers, equal, error, seconds, _ = np.array(sorted(values)).T
+        left.semilogx(centers, 100 - error, "o-", markersize=4, label=name)
+        middle.semilogx(centers, equal, "o-", markersize=4)
+        right.loglog(centers, seconds, "o-", markersize=4)
+    left.set(xlabel="centres", ylabel="labels right, %")
+    middle.set(xlabel="centres", ylabel="labels as the exact form's, %")
+    right.set(xlabel="centres", ylabel="CPU seconds")
+    figure.legend(loc="outside right center", frameon=False)
     figure.savefig(file, dpi=110)
 
 
