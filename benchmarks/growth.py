@@ -80,6 +80,14 @@ NEIGHBOR_GRAPHS = (
     "spline",
     "suplap",
 )
+#: Methods of a kernel matrix, and their form for many points.
+CENTERS: dict[str, dict[str, object]] = {
+    "kpca": {"n_centers": 1000},
+    "krr": {"n_centers": 1000},
+    "lgrm": {"n_centers": 1000},
+    "nsse": {"n_centers": 1000, "n_neighbors": 10},
+    "rbf": {"n_centers": 1000},
+}
 #: Exponents of a transform in N, Q, D, d; sparse coding in N and D from the times of Tables 5 and 6 of its paper.
 TRANSFORM = {"N": 1.0, "Q": 1.0, "D": 1.0, "d": 1.0}
 SPARSE = {"N": 1.93, "Q": 1.0, "D": 1.0, "d": 1.0}
@@ -232,46 +240,62 @@ def transforms(quick: bool) -> list[str]:
     return faster
 
 
-def _child(name: str, n: int, D: int, neighbors: str, pipe: Connection) -> None:
+def _child(name: str, n: int, D: int, parameters: dict[str, object], pipe: Connection) -> None:
+    """Seconds, bytes taken and stated, and recall of a fit with two coordinates, after a small one for imports."""
     X, y = roll(n, D)
-    method = available("embeddings")[name](n_components=2, neighbors=neighbors)
-    if neighbors == "approximate":
-        method.fit(X[:2000], y[:2000])  # what is compiled at a first call
+    cls = {**available("extenders"), **available("embeddings")}[name]
+    own = issubclass(cls, Embedding)
+    method = cls(n_components=2, **parameters) if own else cls(**parameters)
+    Y = np.column_stack([y, X[:, 0]]).astype(float)
+
+    def fit(some: int) -> None:
+        method.fit(X[:some], y[:some]) if own else method.fit(X[:some], Y[:some], y[:some])
+
+    fit(2000)
     resident = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     start = time.process_time()
-    method.fit(X, y)
+    fit(n)
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - resident
-    recall = getattr(method, "neighbor_recall_", 1.0)
+    recall = getattr(method, "neighbor_recall_", None)
     pipe.send((time.process_time() - start, taken, needed(method, N=n, D=D, d=2), recall))
 
 
 def large(n: int, names: Sequence[str], minutes: float) -> None:
-    """The methods of neighbour graphs at many points, each in a process of its own, whose whole memory counts."""
+    """Methods that need no N × N matrix at many points, each in a process of its own, whose whole memory counts."""
     context = multiprocessing.get_context("fork")
-    print("| embedding | N | D | neighbours | recall | CPU seconds | MiB | stated MiB |")
+    print("| method | N | D | form | recall | CPU seconds | MiB | stated MiB |")
     print("|---" * 8 + "|")
     for name in names:
-        searches = [(3, "exact"), (50, "exact"), (50, "approximate")]
-        for D, neighbors in searches[:2] if name == "suplap" else searches:
+        forms = [CENTERS.get(name, {})]
+        if name in NEIGHBOR_GRAPHS and name != "suplap":
+            forms.append({"neighbors": "approximate"})
+        for D, form in [(3, forms[0]), *((50, form) for form in forms)]:
             receive, send = context.Pipe(duplex=False)
-            process = context.Process(target=_child, args=(name, n, D, neighbors, send))
+            process = context.Process(target=_child, args=(name, n, D, form, send))
             process.start()
             send.close()
-            if receive.poll(60 * minutes):
-                spent, taken, stated, recall = receive.recv()
-                told = f"{recall:.4f} | {spent:.1f} | {taken / 2**20:.0f} | {stated / 2**20:.0f}"
-            else:
-                process.kill()
-                told = f" | not within {minutes:g} minutes | | "
+            try:
+                ended = receive.poll(60 * minutes)
+                spent, taken, stated, recall = receive.recv() if ended else (0, 0, 0, None)
+                share = "" if recall is None else f"{recall:.4f}"
+                told = f"{share} | {spent:.1f} | {taken / 2**20:.0f} | {stated / 2**20:.0f}"
+                told = told if ended else f" | not within {minutes:g} minutes | | "
+            except EOFError:
+                told = " | failed | | "
+            process.kill()
             process.join()
-            print(f"| {name} | {n:,} | {D} | {neighbors} | {told} |", flush=True)
+            shown = ", ".join(f"{key}={value}" for key, value in form.items()) or "default"
+            print(f"| {name} | {n:,} | {D} | {shown} | {told} |", flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="half the sizes")
-    parser.add_argument("--large", type=int, metavar="N", help="only the methods of neighbour graphs, at N points")
-    parser.add_argument("--methods", nargs="+", choices=NEIGHBOR_GRAPHS, default=NEIGHBOR_GRAPHS, help="of --large")
+    parser.add_argument(
+        "--large", type=int, metavar="N", help="only methods that need no N × N matrix, at N points"
+    )
+    many = (*NEIGHBOR_GRAPHS, *CENTERS)
+    parser.add_argument("--methods", nargs="+", choices=many, default=many, help="of --large")
     parser.add_argument("--minutes", type=float, default=30, help="for one fit of --large")
     parser.add_argument("--figure", metavar="PNG", help="draw the fits")
     options = parser.parse_args()

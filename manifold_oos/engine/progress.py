@@ -22,6 +22,8 @@ PLAIN_EVERY = 10.0
 QUIET_SECONDS = 30.0
 #: Time left is told after so many trials.
 TRIALS_TO_JUDGE = 2
+#: So many arms fit into a line.
+SHOWN_ARMS = 8
 #: Extenders with compiled parts.
 COMPILED = {"sparse", "sosi"}
 Clock = Callable[[], float]
@@ -58,7 +60,7 @@ class Standing:
                 self._values[line.arm][line.selection, row["candidate"]].append(row["value"])
 
     def text(self) -> str:
-        """Such as ``SOSI 2.3 · RBF 8.5``, best first."""
+        """Such as ``SOSI 2.3 · RBF 8.5``, best first; of many arms the best and how many more there are."""
         higher = METRICS[self.metric].better == "higher"
         pick = max if higher else min
         means = {
@@ -66,7 +68,8 @@ class Standing:
             for arm, groups in self._values.items()
         }
         ordered = sorted(means.items(), key=lambda item: item[1], reverse=higher)
-        return " · ".join(f"{arm} {value:.3g}" for arm, value in ordered)
+        told = [f"{arm} {value:.3g}" for arm, value in ordered[:SHOWN_ARMS]]
+        return " · ".join(told + [f"{len(ordered) - SHOWN_ARMS} more"] * (len(ordered) > SHOWN_ARMS))
 
 
 def guess_seconds(method: str, known: int, new: int, d: int, n_features: int) -> float:

@@ -96,6 +96,18 @@ def test_a_plain_line_every_thirty_seconds_says_what_is_being_fitted():
     ]
 
 
+def test_a_line_tells_the_best_of_many_arms_and_counts_the_others():
+    stream = io.StringIO()
+    shown = PlainProgress("misclassification_rate", stream, Clock())
+    trials = [trial(f"arm {i}") for i in range(11)]
+    shown.start(trials, reused=0, workers=1)
+    for i, expected in enumerate(trials):
+        row = {"metric": "misclassification_rate", "step": None, "candidate": "{}", "value": 20.0 - i}
+        shown.advance(expected.lines, [LineResult(expected.lines[0].key, rows=[row], seconds=1.0)])
+    last = stream.getvalue().splitlines()[-1]
+    assert "arm 10 10 · arm 9 11 · " in last and last.endswith("arm 3 17 · 3 more")
+
+
 def test_workers_tell_by_a_file_which_line_they_fit(tmp_path):
     lines = [line("RBF"), line("SOSI")]
     underway = Underway(tmp_path, lines)
