@@ -1,14 +1,19 @@
-"""What the engine costs beside its trials, and what a second worker brings to a config of each paper.
+"""What the engine costs beside its trials, by itself and with Dask, and what a second worker brings.
 
-    python benchmarks/engine.py                                       both; --only cost or speed for one
+    python benchmarks/engine.py                                       all; --only cost, cluster or speed for one
     python benchmarks/engine.py --only speed quickstart nsse/coil20   some configs; --repetitions 5 of more splits
 
 Wall-clock times, which need two idle cores. Starting the workers is in the time of two; data are cached before.
 """
 
 import argparse
+import multiprocessing
+import os
+import signal
 import tempfile
 import time
+
+import pandas as pd
 
 from manifold_oos import registry
 from manifold_oos.config.load import load_config
@@ -16,7 +21,10 @@ from manifold_oos.config.model import Experiment
 from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine import runner
 from manifold_oos.engine.keys import source_digest
+from manifold_oos.engine.progress import Progress
 from manifold_oos.engine.store import Store
+from manifold_oos.reporting.write import split_rows
+from manifold_oos.results.collect import collect
 
 #: A config of each paper: long trials and short ones, few and many.
 PAPERS = ["nsse/orl", "sosi/yaleb", "sparse_coding/yale", "lgrm/swiss_roll", "coordinate_propagation/s_surface"]
@@ -59,6 +67,45 @@ def own_cost() -> None:
     )
 
 
+def cluster() -> None:
+    """Dask on loopback with 1, 2 and 4 workers, and with 2 of which one is killed: the same table, and its cost."""
+    experiment = Experiment.model_validate(SHORT)
+    rows: dict[str, pd.DataFrame] = {}
+    for name, workers in {
+        "no Dask": 1,
+        "1 worker": 1,
+        "2 workers": 2,
+        "4 workers": 4,
+        "one of 2 killed": 2,
+    }.items():
+        scheduler = None if name == "no Dask" else "local"
+        with tempfile.TemporaryDirectory() as folder:
+            start, spent = time.perf_counter(), time.process_time()
+            progress = Killer(experiment.metrics[0]) if "killed" in name else None
+            summary = runner.run_experiment(
+                experiment, folder, workers=workers, scheduler=scheduler, progress=progress
+            )
+            total, spent = time.perf_counter() - start, time.process_time() - spent
+            with Store(folder) as store:
+                found = split_rows(collect(experiment, store, plan=summary.plan))
+        assert not summary.failed and not summary.interrupted
+        rows[name] = found[found["metric"] != "seconds"].reset_index(drop=True)
+        same = "the same table" if rows[name].equals(rows["no Dask"]) else "ANOTHER TABLE"
+        cost = (
+            f"; driver and scheduler {1000 * spent / summary.trials:.2f} ms of CPU per trial" if scheduler else ""
+        )
+        print(f"{name:16} {summary.trials} trials in {total:5.1f} s, {same}{cost}", flush=True)
+
+
+class Killer(Progress):
+    """Kills a worker of the local cluster when a third of the trials is done."""
+
+    def show(self) -> None:
+        """After a trial."""
+        if self.done == self.total // 3:
+            os.kill(multiprocessing.active_children()[0].pid or 0, signal.SIGKILL)
+
+
 def speed_up(config: str, repetitions: int) -> None:
     """Two workers against one on some repetitions of a config, in turn, each from an empty store."""
     experiment = reduce_experiment(load_config(f"configs/{config}.yaml"), repetitions=repetitions)
@@ -91,10 +138,12 @@ if __name__ == "__main__":
         "configs", nargs="*", default=PAPERS, help="by their path below configs/; one of each paper"
     )
     parser.add_argument("--repetitions", type=int, default=2, help="splits of each config")
-    parser.add_argument("--only", choices=["cost", "speed"], help="one of the two measurements")
+    parser.add_argument("--only", choices=["cost", "cluster", "speed"], help="one of the measurements")
     options = parser.parse_args()
-    if options.only != "speed":
+    if options.only in (None, "cost"):
         own_cost()
-    if options.only != "cost":
+    if options.only in (None, "cluster"):
+        cluster()
+    if options.only in (None, "speed"):
         for name in options.configs:
             speed_up(name, options.repetitions)
