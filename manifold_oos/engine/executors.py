@@ -2,6 +2,7 @@
 
 import atexit
 import multiprocessing
+import multiprocessing.resource_tracker
 import os
 import queue
 import shutil
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -115,7 +116,8 @@ class LocalProcesses:
             while waiting and len(running) < AHEAD * self.workers:
                 function, arguments = calls[waiting[0]]
                 try:
-                    running[self._start().submit(function, *arguments)] = waiting[0]
+                    with _deaf():
+                        running[self._start().submit(function, *arguments)] = waiting[0]
                 except BrokenProcessPool:  # it broke since the last one; what is in flight tells so below
                     if not running:
                         self._pool = None
@@ -310,6 +312,20 @@ class DaskCluster:
                 process.kill()
         with self._settings:  # as they were before
             pass
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Whoever is started now does not hear Ctrl-C, from before its first import on."""
+    if sys.platform == "win32":
+        yield
+        return
+    multiprocessing.resource_tracker.ensure_running()  # its start would end the deafness
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin_worker(driver: int) -> None:

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -197,6 +199,33 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(bench, small):
     assert process.returncode == 130
     assert "To resume: moos run mine.yaml" in errors and "Traceback" not in errors
     assert bench.run(small).reused >= 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
+def test_workers_are_deaf_to_ctrl_c_from_their_first_moment_on(bench, small):
+    """While they import they could only answer it with a traceback."""
+
+    def deaf(worker):
+        lines = dict(line.split(":", 1) for line in Path(f"/proc/{worker}/status").read_text().splitlines())
+        return any(int(lines[name], 16) & 1 << signal.SIGINT - 1 for name in ("SigBlk", "SigIgn"))
+
+    small["arms"]["A"]["embedding"] = {"name": "fake_methods:Slow", "n_components": 3}
+    bench.write(small)
+    command = [sys.executable, "-c", "from manifold_oos.cli import main; main()"]
+    command += ["run", "mine.yaml", "--workers", "2"]
+    environment = os.environ | {"MOOS_SLOW": "7200"}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    seen = {}
+    while not bench.fits:
+        assert process.poll() is None
+        for task in Path(f"/proc/{process.pid}/task").iterdir():
+            for worker in (task / "children").read_text().split():
+                with suppress(OSError):
+                    seen.setdefault(worker, []).append(deaf(worker))
+    os.killpg(process.pid, signal.SIGINT)
+    errors = process.communicate(timeout=1800)[1]
+    assert process.returncode == 130 and "Traceback" not in errors
+    assert len(seen) >= 2 and all(all(heard) for heard in seen.values())
 
 
 def test_estimate_learns_from_the_store(bench, small):
