@@ -15,15 +15,19 @@ from manifold_oos.extenders.nystrom import Nystrom
 from manifold_oos.numerics.centers import farthest_points
 
 
-@pytest.fixture
-def arcs():
-    """Three noisy arcs in ten dimensions, a third of them new."""
+def three_arcs(n):
+    """Noisy arcs in ten dimensions, a third of them new."""
     random = np.random.default_rng(0)
-    y = np.tile([0, 1, 2], 60)
+    y = np.tile([0, 1, 2], n // 2)
     t = random.uniform(0, np.pi, len(y))
     curve = np.column_stack([np.cos(t) + y, np.sin(t), np.cos(t + y)])
     X = curve @ random.standard_normal((3, 10)) + 0.1 * random.standard_normal((len(y), 10))
-    return X[:120], y[:120], X[120:]
+    return X[:n], y[:n], X[n:]
+
+
+@pytest.fixture
+def arcs():
+    return three_arcs(120)
 
 
 METHODS = [
@@ -90,12 +94,13 @@ def test_kpca_by_functions_of_the_centers(arcs):
     np.testing.assert_allclose(signed(fitted.transform(X_new), expected), fitted.transform(X_new), atol=1e-8)
 
 
-def test_lgrm_by_a_regression_on_the_centers(arcs):
+@pytest.mark.parametrize("n", [120, 400])  # a dense eigenproblem, and one of a sparse and a low-rank matrix
+def test_lgrm_by_a_regression_on_the_centers(n):
     """Eq. 15 with W = Σ φ(z_j) a_j: min over a, b of ‖K_nm a + 1b − Y‖² + γ aᵀ K_mm a, then over Y."""
-    X, y, X_new = arcs
+    X, y, X_new = three_arcs(n)
     mu, gamma = 1e-2, 1e-3
     fitted = LGRM(2, n_centers=25, sigma=2.0, mu=mu, gamma=gamma).fit(X, y)
-    Z, n = X[farthest_points(X, 25)], len(X)
+    Z = X[farthest_points(X, 25)]
     K, K_mm = np.exp(-cdist(X, Z, "sqeuclidean") / 4), np.exp(-cdist(Z, Z, "sqeuclidean") / 4)
     H = np.eye(n) - 1 / n
     solve = np.linalg.solve(K.T @ H @ K + gamma * K_mm, K.T @ H)

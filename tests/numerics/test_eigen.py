@@ -7,6 +7,7 @@ from scipy import linalg, sparse
 from manifold_oos.numerics.alignment import ltsa_alignment
 from manifold_oos.numerics.eigen import (
     AmbiguousEigenvectors,
+    LessLowRank,
     fix_signs,
     largest_eigenpairs,
     smallest_eigenpairs,
@@ -203,3 +204,30 @@ def test_largest_pairs_of_tiny_matrices(n):
     np.testing.assert_allclose(values[0], np.linalg.eigvalsh(A)[-1])
     np.testing.assert_allclose(A @ vectors, values * vectors, atol=1e-12)
     np.testing.assert_array_equal(A, before)
+
+
+def less_low_rank(n):
+    """A path's Laplacian plus 0.3 I, less most of that along seven waves that are free of the constant."""
+    waves = np.cos(np.arange(n)[:, None] * np.arange(1.3, 8) / n)
+    U = np.linalg.qr(waves - waves.mean(axis=0))[0] * np.sqrt(np.linspace(0.05, 0.29, 7))
+    return LessLowRank(sparse.csr_array(path_laplacian(n)[0] + 0.3 * sparse.eye_array(n)), U)
+
+
+@pytest.mark.parametrize("n", [100, 600])
+def test_a_sparse_matrix_less_a_low_rank_one(n):
+    A = less_low_rank(n)
+    dense = A.A.toarray() - A.U @ A.U.T
+    constant = np.full((n, 1), n**-0.5)
+    values, vectors = smallest_eigenpairs(A, 5, null=np.ones((n, 1)), semidefinite=True)
+    expected, basis = linalg.eigh(dense + 10 * constant @ constant.T)
+    np.testing.assert_allclose(values, expected[:5], rtol=1e-8)
+    equal_up_to_sign(vectors, basis[:, :5])
+    x = np.random.default_rng(1).standard_normal((n, 3))
+    np.testing.assert_allclose(A @ x, dense @ x, atol=1e-12)
+    np.testing.assert_allclose(A.inverse(-0.01)(x), linalg.solve(dense + 0.01 * np.eye(n), x), atol=1e-8)
+
+
+def test_too_much_taken_away_is_told():
+    A = less_low_rank(600)
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        smallest_eigenpairs(LessLowRank(A.A, 3 * A.U), 2, null=np.ones((600, 1)), semidefinite=True)
