@@ -26,6 +26,11 @@ NOISY = Y + 0.3 * rng.normal(size=Y.shape)
 TURN = ortho_group.rvs(3, random_state=1)
 
 
+def test_metrics_are_known_by_their_names():
+    words = [name for name in METRICS if not name.replace("_", "").isalnum() or name != name.lower()]
+    assert not words and all(METRICS[name].name == name for name in METRICS)
+
+
 def test_rates_against_scikit_learn():
     truth, labels = rng.integers(0, 4, 50), rng.integers(0, 4, 50)
     outcome = Outcome(truth=truth, labels=labels)

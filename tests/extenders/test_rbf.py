@@ -13,7 +13,7 @@ from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sosi import SOSI
 from manifold_oos.numerics import rbf_regularity as terms
 from manifold_oos.numerics.kernels import gaussian_kernel, mean_squared_distance, median_distance, squared_distances
-from manifold_oos.numerics.rbf import solve
+from manifold_oos.numerics.rbf import Gaussians, coefficients, solve, trusted, trusted_coefficients
 from manifold_oos.numerics.rbf_scales import (
     ScaleCurves,
     balanced_scales,
@@ -208,6 +208,45 @@ def test_scales_from_curves_by_hand():
     np.testing.assert_allclose(sigma, [2, 1])
     np.testing.assert_allclose(ratio_scales(ScaleCurves(grid, G, D), pairs, 0.25), [4, 2])
     np.testing.assert_allclose(ratio_scales(ScaleCurves(grid, G, D), pairs, 0.5), [2, 2])
+
+
+def test_a_threshold_of_one_is_the_scale_of_the_largest_ratio():
+    grid, pairs = np.array([1.0, 2.0, 4.0]), np.ones((1, 2, 2), dtype=bool)
+    curves = ScaleCurves(grid, np.ones((3, 1)), np.array([[1.0], [3.0], [2.0]]))
+    assert ratio_scales(curves, pairs, 1.0) == [2.0]
+
+
+def test_curves_end_where_interpolants_are_no_longer_trusted():
+    X = np.linspace(0, 1, 12)[:, None]
+    Y, y = np.column_stack([np.cos(20 * X), X]), np.arange(12) % 2
+    squared = squared_distances(X)
+    grid = np.geomspace(0.02, 0.5, 30)
+    curves = scale_curves(squared, Y, X, terms.boundaries(X, Y, y, 3), grid)
+    solved = [solve(gaussian_kernel(squared, scale), Y) for scale in grid]
+    fine = np.array([trusted(C, Y) for C in solved])
+    np.testing.assert_array_equal(np.isfinite(curves.G), fine)
+    assert any(C is not None and not good.all() for C, good in zip(solved, fine, strict=True))
+
+
+def test_scales_do_not_shrink_below_the_smallest():
+    X = np.linspace(0, 1, 30)[:, None]
+    Y = np.column_stack([np.cos(20 * X), X])
+    at, sigma = Gaussians(X), np.array([50.0, 40.0])
+    with pytest.warns(ConvergenceWarning, match="singular at this scale"):
+        C, used = trusted_coefficients(at, Y, sigma, 30.0)
+    assert (used < 30).all() and (used > 0.8 * 30).all()
+    with pytest.warns(ConvergenceWarning, match="singular at this scale"):
+        np.testing.assert_array_equal(C, coefficients(at, Y, used))
+
+
+@pytest.mark.parametrize("n", [5, 7])
+@pytest.mark.parametrize("above", [0, 1, 2])
+def test_products_with_and_without_a_triangle(n, above):
+    random = np.random.default_rng(0)
+    A = np.tril(random.standard_normal((n, 5)), above)
+    B = random.standard_normal((2, 3, n))
+    np.testing.assert_allclose(terms._times(B.copy(), A, transposed=False), B @ A)
+    np.testing.assert_allclose(terms._times(B[:, :, :5].copy(), A, transposed=True), B[:, :, :5] @ A.T)
 
 
 def test_one_scale_that_diverges_is_bounded():

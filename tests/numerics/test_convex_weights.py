@@ -131,6 +131,7 @@ def test_no_targets():
         (np.zeros((2, 2), dtype=int), np.ones((1, 2)), "a row per target"),
         (np.zeros((1, 0), dtype=int), np.ones((1, 2)), "and a column"),
         (np.zeros((1, 2), dtype=int), np.ones((1, 3)), "as many columns"),
+        (np.zeros((1, 2), dtype=int), np.ones((1, 2, 2)), "as many columns"),
         (np.array([[0, 3]]), np.ones((1, 2)), "rows of X: 0 to 2"),
         (np.array([[-1, 2]]), np.ones((1, 2)), "rows of X: 0 to 2"),
     ],

@@ -231,3 +231,19 @@ def test_too_much_taken_away_is_told():
     A = less_low_rank(600)
     with pytest.raises(ValueError, match="not positive semi-definite"):
         smallest_eigenpairs(LessLowRank(A.A, 3 * A.U), 2, null=np.ones((600, 1)), semidefinite=True)
+
+
+@pytest.mark.parametrize("n", [100, 400])
+def test_all_of_a_repeated_largest_eigenvalue_are_found(n):
+    values, vectors = largest_eigenpairs(np.diag(np.r_[np.full(6, 5.0), np.ones(n - 6)]), 6, multiple=True)
+    np.testing.assert_allclose(values, 5)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_equal_eigenvalues_that_are_zero_up_to_rounding_are_no_ambiguity(scale):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        largest_eigenpairs(scale * np.diag([3.0, 1e-15, 1e-15]), 2)
+    with pytest.warns(AmbiguousEigenvectors):
+        largest_eigenpairs(scale * np.diag([3.0, 1e-3, 1e-3]), 2)

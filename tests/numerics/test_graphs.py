@@ -213,6 +213,36 @@ def test_links_are_the_minimum_spanning_tree_between_components():
             connect(graph, X, "error")
 
 
+def test_a_point_joined_with_all_others_but_one_leaves_that_one_out():
+    W = np.zeros((5, 5))
+    W[0, 1:4] = W[1:4, 0] = 1
+    assert count_components(W) == 2
+    W[0, 4] = 1
+    assert count_components(W) == 1
+
+
+def test_identical_points_need_no_link():
+    X = np.array([[0.0], [0.0], [5.0], [5.0]])
+    graph = sparse.csr_array((np.zeros(4), ([0, 1, 2, 3], [1, 0, 3, 2])), shape=(4, 4))
+    with pytest.warns(DisconnectedGraph, match="2 components"):
+        assert component_links(graph, X)[2].tolist() == [5.0]
+
+
+def test_a_single_neighbour():
+    X = np.array([[0.0], [1.0], [3.0]])
+    assert directed_graph(*neighbor_graph(X, 1)).toarray().tolist() == [[0, 1, 0], [1, 0, 0], [0, 2, 0]]
+
+
+def test_nearest_of_a_large_class_are_the_nearest():
+    X, y = np.random.default_rng(0).standard_normal((400, 3)), np.arange(400) % 2
+    distance = np.linalg.norm(X[:, None] - X, axis=2)
+    distance[y[:, None] != y] = np.inf
+    np.fill_diagonal(distance, np.inf)
+    expected = np.zeros((400, 400))
+    np.put_along_axis(expected, distance.argsort(axis=1)[:, :6], 1.0, axis=1)
+    np.testing.assert_array_equal(within_class_weights(X, y, 6).toarray(), np.maximum(expected, expected.T))
+
+
 def test_connected_graph_is_left_alone(points):
     W = knn_weights(points, 8)
     with warnings.catch_warnings():

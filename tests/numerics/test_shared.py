@@ -2,6 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from manifold_oos.numerics import shared as module
 from manifold_oos.numerics.shared import Kept, saved_seconds, shared, sharing
@@ -45,6 +46,24 @@ def test_the_oldest_go_when_memory_is_full():
         shared(0, [], lambda: again.append(0))
         shared(4, [], lambda: again.append(4))
     assert again == [0]
+
+
+@pytest.mark.parametrize(("count", "made"), [(125, 1), (126, 2)])
+def test_what_fills_the_memory_alone_is_kept_and_no_more(count, made):
+    calls = []
+    with sharing(Kept(limit=1000)):
+        for _ in range(2):
+            shared("a", [], lambda: calls.append(1) or np.zeros(count))
+    assert len(calls) == made
+
+
+def test_sparse_arrays_count_by_their_entries():
+    calls = []
+    with sharing(Kept(limit=1000)):
+        for entries in (50, 100):
+            for _ in range(2):
+                shared(entries, [], lambda n=entries: calls.append(n) or sparse.eye_array(n, format="csr"))
+    assert calls == [50, 100, 100]
 
 
 def test_saved_seconds_count_what_was_inside(monkeypatch):
