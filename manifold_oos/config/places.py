@@ -13,7 +13,8 @@ def all_lines(tree: Tree | None, found: Iterable[tuple[Key, str]]) -> str:
         written = path if tree is None else _written(tree, path)
         place = None if tree is None else tree.place(written)
         dotted = ".".join(map(str, written))
-        text = f"{dotted}: {message}" if dotted else message
+        said = place is not None and str(place) == f"--set {dotted}"  # the place names the key already
+        text = message if said or not dotted else f"{dotted}: {message}"
         order = (place.file, place.line) if place else ("", 0)
         lines.append((order, f"{place}: {text}" if place else text))
     return "\n".join(dict.fromkeys(text for _, text in sorted(lines, key=lambda line: line[0])))

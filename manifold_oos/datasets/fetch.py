@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,9 @@ from manifold_oos.errors import DataError
 
 RETRIES = 3
 TIMEOUT = 30
+#: Who was not reached is not asked again so soon: several data sets of a config may want the same file.
+AGAIN_SECONDS = 60.0
+_UNREACHED: dict[str, float] = {}
 
 
 def download(
@@ -99,6 +103,9 @@ def missing(
 
 
 def _fetch(url: str, file: Path, sha256: str | None, most: int) -> Path:
+    host = urlsplit(url).netloc
+    if time.monotonic() - _UNREACHED.get(host, -AGAIN_SECONDS) < AGAIN_SECONDS:
+        raise DataError(f"{url}: no connection to {host}")
     pooch.get_logger().setLevel("ERROR")
     with _Bar(file.name) as bar:
         store = pooch.create(
@@ -111,6 +118,8 @@ def _fetch(url: str, file: Path, sha256: str | None, most: int) -> Path:
         try:
             store.fetch(file.name, downloader=partial(_stream, most=most, bar=bar))
         except (requests.exceptions.RequestException, ValueError, OSError, _Refused) as error:
+            if isinstance(error, requests.exceptions.ConnectionError):
+                _UNREACHED[host] = time.monotonic()
             raise DataError(f"{url}: {_reason(error, url)}") from error
     return file
 

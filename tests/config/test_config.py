@@ -142,7 +142,7 @@ def test_overrides(bench, small):
 @pytest.mark.parametrize(
     ("override", "words"),
     [
-        ("split.repetition=7", '--set split.repetition: split.repetition: no such key; did you mean "repetitions"'),
+        ("split.repetition=7", '--set split.repetition: no such key; did you mean "repetitions"'),
         ("nothing", "write PATH=VALUE"),
         ("datasets.4.label=x", "4 is not an entry of a list of 1"),
         ("metrics=[", "not a YAML value"),

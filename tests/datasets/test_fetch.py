@@ -136,6 +136,24 @@ def test_connection_that_always_breaks(known, server, describe):
     assert in_downloads() == []
 
 
+def test_a_host_that_was_not_reached_is_not_asked_again_at_once(server, describe, monkeypatch):
+    tries = []
+    describe()
+
+    def unreachable(*arguments, **options):
+        tries.append(1)
+        raise requests.exceptions.ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(requests.Session, "get", unreachable)
+        for _ in range(3):
+            with pytest.raises(DataError, match=r"download failed: .*no connection to 127"):
+                load("coil20")
+    assert len(tries) == 1 + fetch.RETRIES
+    monkeypatch.setattr(fetch, "AGAIN_SECONDS", 0.0)
+    assert len(load("coil20")) == 4
+
+
 def test_download_of_more_than_the_size_that_is_stated(server, describe):
     describe(bytes=(len(server.content) - 1,))
     with pytest.raises(DataError, match=rf"download failed: .*{len(server.content)} bytes, where at most"):
