@@ -11,7 +11,7 @@ from manifold_oos.extenders.krr import KernelRidgeExtender
 from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sosi import SOSI
 from manifold_oos.numerics import rbf
-from manifold_oos.numerics.centers import farthest_points
+from manifold_oos.numerics.centers import farthest_points, spectral_whitening
 from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances
 from manifold_oos.numerics.rbf import solve, solve_packed
 
@@ -51,6 +51,19 @@ def test_farthest_points_by_their_definition():
         while len(chosen) < 15:
             chosen.append(int(np.argmax(distance[:, chosen].min(axis=1))))
         assert farthest_points(X, 15, given).tolist() == sorted(chosen)
+
+
+def test_farthest_points_of_identical_ones_are_all_different():
+    X = np.repeat(np.arange(5.0), 3)[:, None]
+    for given in (0, 2):
+        assert len(set(farthest_points(X, 12, given))) == 12
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_whitening_of_a_singular_matrix_at_any_scale(scale):
+    A = np.random.default_rng(0).standard_normal((8, 3))
+    W = spectral_whitening(scale * A @ A.T)
+    np.testing.assert_allclose(W @ W.T, np.linalg.pinv(A @ A.T) / scale, rtol=1e-8, atol=1e-8 / scale)
 
 
 @pytest.mark.parametrize(

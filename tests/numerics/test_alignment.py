@@ -199,3 +199,12 @@ def test_one_neighbour_more_than_dimensions_is_enough(alignment, roll):
 
 def test_neighbourhoods_of_one_place_are_centred_only():
     np.testing.assert_array_equal(regression_blocks(np.zeros((2, 4, 2)), 0.0), [np.eye(4) - 1 / 4] * 2)
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
+def test_directions_without_variance_are_left_out_at_any_scale(scale):
+    """What rounding leaves of a direction is no direction, a thin one is."""
+    T = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 3)))[0]
+    T = np.linalg.qr(T - T.mean(axis=0))[0]
+    expected = np.eye(6) - 1 / 6 - T[:, :2] @ T[:, :2].T
+    np.testing.assert_allclose(regression_blocks(scale * T[None] * [1, 1e-3, 1e-9], 0.0), [expected], atol=1e-12)
