@@ -1,15 +1,20 @@
-# make demo: environment, install, the quick start. make test: environment, dev extras, lint, types, docs, tests.
+# make demo: environment, install, the quick start. make test: environment, dev extras, lint, types, docs, tests;
+# with COVER=yes also the lines and branches that the tests reach, compiled code as Python, which fails below what
+# pyproject.toml states.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs check coverage package chaos mutants reproduce grid grid-quick clean
+.PHONY: demo test lint docs check package chaos mutants reproduce grid grid-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/moos run configs/quickstart.yaml
 
 test: $(VENV)/.dev lint docs
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
+	  $(if $(COVER),--cov --cov-report= --cov-fail-under=0)
+	$(if $(COVER),NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --cov --cov-append --cov-report=term:skip-covered \
+	  tests/numerics/test_basis_pursuit.py tests/numerics/test_convex_weights.py)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -21,13 +26,6 @@ docs: $(VENV)/.dev
 
 check: $(VENV)/.installed
 	$(BIN)/moos check
-
-# Lines and branches that the tests reach, compiled code as Python; fails below what pyproject.toml states.
-coverage: $(VENV)/.dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report= \
-	  --cov-fail-under=0
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --cov --cov-append --cov-report=term \
-	  tests/numerics/test_basis_pursuit.py tests/numerics/test_convex_weights.py
 
 # The sdist, the wheel built from it, both checked; the wheel tried in an environment of its own outside the repository.
 package:
