@@ -33,3 +33,9 @@ def test_single_precision_comes_in_as_double(monkeypatch):
     types = []
     result = map_rows(lambda rows: types.append(rows.dtype) or rows, np.ones((10, 1), dtype=np.float32), 1)
     assert set(types) == {np.dtype(np.float64)} and result.dtype == np.float64
+
+
+def test_a_block_takes_eight_mebibytes():
+    sizes = []
+    map_rows(lambda rows: sizes.append(len(rows)) or rows, np.zeros((3000, 1)), row_floats=1000)
+    assert 2**22 < 8 * 1000 * max(sizes) <= 2**23

@@ -221,6 +221,14 @@ def test_a_point_joined_with_all_others_but_one_leaves_that_one_out():
     assert count_components(W) == 1
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_pairs_are_joined_before_pairs_of_pairs(kind):
+    X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    with pytest.warns(DisconnectedGraph, match="4 components"):
+        start, end, _ = component_links(kind(np.zeros((4, 4))), X)
+    assert sorted(zip(start.tolist(), end.tolist(), strict=True)) == [(0, 1), (1, 2), (2, 3)]
+
+
 def test_identical_points_need_no_link():
     X = np.array([[0.0], [0.0], [5.0], [5.0]])
     graph = sparse.csr_array((np.zeros(4), ([0, 1, 2, 3], [1, 0, 3, 2])), shape=(4, 4))
