@@ -58,7 +58,7 @@ OPERATORS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
     ast.Is: "is not", ast.IsNot: "is", ast.And: "or", ast.Or: "and",
 }  # fmt: skip
-#: Arguments that change no result: checks of what is right anyway, copies of what nobody changes, whom a warning names.
+#: Arguments that change no result: checks of what is right, copies of what nobody changes, whom a warning names.
 UNSEEN = ("check_finite", "copy", "strict", "stacklevel")
 #: Functions of two arguments in either order.
 SYMMETRIC = ("min", "max", "minimum", "maximum")
