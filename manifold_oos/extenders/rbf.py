@@ -21,8 +21,17 @@ from manifold_oos.numerics.rbf import (
     merge_duplicates,
     trusted_coefficients,
 )
-from manifold_oos.numerics.rbf_regularity import Boundaries, boundaries, compress, regularity
-from manifold_oos.numerics.rbf_scales import ScaleCurves, balanced_scales, ratio_scales, scale_curves, scale_grid
+from manifold_oos.numerics.rbf_scales import (
+    Boundaries,
+    ScaleCurves,
+    balanced_scales,
+    boundaries,
+    compress,
+    ratio_scales,
+    regularity,
+    scale_curves,
+    scale_grid,
+)
 from manifold_oos.numerics.shared import shared
 
 #: The values of ``sigma`` that choose a scale per dimension from the class labels.

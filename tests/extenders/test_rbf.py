@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from manifold_oos.extenders import rbf as module
 from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sosi import SOSI
-from manifold_oos.numerics import rbf_regularity as terms
+from manifold_oos.numerics import rbf_scales as terms
 from manifold_oos.numerics.kernels import gaussian_kernel, mean_squared_distance, median_distance, squared_distances
 from manifold_oos.numerics.rbf import Gaussians, coefficients, solve, trusted, trusted_coefficients
 from manifold_oos.numerics.rbf_scales import (

@@ -47,7 +47,6 @@ TESTS = {
                             "extenders/test_normalized_rbf.py"],
     "numerics/nearest.py": ["numerics/test_nearest.py"],
     "numerics/rbf.py": ["extenders/test_rbf.py", "extenders/test_centers.py", "extenders/test_sosi.py"],
-    "numerics/rbf_regularity.py": ["extenders/test_rbf.py", "extenders/test_sosi.py"],
     "numerics/rbf_scales.py": ["extenders/test_rbf.py", "extenders/test_sosi.py"],
     "numerics/shared.py": ["numerics/test_shared.py", "numerics/test_kernel_matrix.py", "numerics/test_graphs.py"],
     "numerics/splines.py": ["numerics/test_splines.py", "numerics/test_alignment.py"],
