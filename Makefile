@@ -1,6 +1,5 @@
 # make demo: environment, install, the quick start. make test: environment, dev extras, lint, types, docs, tests;
-# with COVER=yes also the lines and branches that the tests reach, compiled code as Python, which fails below what
-# pyproject.toml states.
+# with COVER=yes also the lines and branches that the tests reach, which fails below what pyproject.toml states.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -12,9 +11,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.dev lint docs
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
-	  $(if $(COVER),--cov --cov-report= --cov-fail-under=0)
-	$(if $(COVER),NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --cov --cov-append --cov-report=term:skip-covered \
-	  tests/numerics/test_basis_pursuit.py tests/numerics/test_convex_weights.py)
+	  $(if $(COVER),--cov --cov-report=term:skip-covered)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
