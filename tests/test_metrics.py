@@ -29,6 +29,8 @@ TURN = ortho_group.rvs(3, random_state=1)
 def test_metrics_are_known_by_their_names():
     words = [name for name in METRICS if not name.replace("_", "").isalnum() or name != name.lower()]
     assert not words and all(METRICS[name].name == name for name in METRICS)
+    kinds = {f"parameter_r2{kind}{which}" for kind in ("", "_similarity") for which in ("", "_worst")}
+    assert kinds <= set(METRICS)
 
 
 def test_rates_against_scikit_learn():
