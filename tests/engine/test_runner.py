@@ -184,13 +184,18 @@ def test_the_same_experiment_twice_at_once(bench, small):
     assert bench.run(small).computed == 18
 
 
-def test_ctrl_c_stops_cleanly_and_says_how_to_resume(bench, small):
+def slow_run(bench, small):
+    """A run with two workers that would take hours, in a group of its own."""
     small["arms"]["A"]["embedding"] = {"name": "fake_methods:Slow", "n_components": 3}
     bench.write(small)
     command = [sys.executable, "-c", "from manifold_oos.cli import main; main()"]
     command += ["run", "mine.yaml", "--workers", "2"]
     environment = os.environ | {"MOOS_SLOW": "7200"}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_resume(bench, small):
+    process = slow_run(bench, small)
     while not bench.fits:  # the ambient arm does not sleep
         assert process.poll() is None
         time.sleep(0.05)
@@ -209,12 +214,7 @@ def test_workers_are_deaf_to_ctrl_c_from_their_first_moment_on(bench, small):
         lines = dict(line.split(":", 1) for line in Path(f"/proc/{worker}/status").read_text().splitlines())
         return any(int(lines[name], 16) & 1 << signal.SIGINT - 1 for name in ("SigBlk", "SigIgn"))
 
-    small["arms"]["A"]["embedding"] = {"name": "fake_methods:Slow", "n_components": 3}
-    bench.write(small)
-    command = [sys.executable, "-c", "from manifold_oos.cli import main; main()"]
-    command += ["run", "mine.yaml", "--workers", "2"]
-    environment = os.environ | {"MOOS_SLOW": "7200"}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = slow_run(bench, small)
     seen = {}
     while not bench.fits:
         assert process.poll() is None
