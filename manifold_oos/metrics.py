@@ -103,7 +103,8 @@ def procrustes(Y: Array, target: Array, *, scale: bool) -> tuple[Array, Array]:
         The first configuration after alignment, the second after centring.
     """
     width = max(Y.shape[1], target.shape[1])
-    Y, target = (np.pad(Z - Z.mean(axis=0), ((0, 0), (0, width - Z.shape[1]))) for Z in (Y, target))
+    Y, target = (Z - Z.mean(axis=0) for Z in (Y, target))
+    Y, target = (Z if Z.shape[1] == width else np.pad(Z, ((0, 0), (0, width - Z.shape[1]))) for Z in (Y, target))
     # With fewer points than dimensions YᵀT is singular; in the span of the rows the problem is small and regular.
     (_, A), (Q, B) = (np.linalg.qr(Z.T) if len(Z) < width else (None, Z.T) for Z in (Y, target))
     try:
@@ -247,10 +248,20 @@ def parameter_r2(
     float
         1 for a perfect fit.
     """
+    return _explained(*_variance(Y, parameters, how), worst)
+
+
+def _variance(
+    Y: Array, parameters: Mapping[str, Array], how: Literal["affine", "similarity"]
+) -> tuple[Array, Array]:
+    """What a fit leaves of each true column, and what there was."""
     known = np.all([np.isfinite(values) for values in parameters.values()], axis=0)
     columns = true_columns({name: np.asarray(values)[known] for name, values in parameters.items()})
     residual = np.sum((columns - parameter_fit(Y[known], columns, how)) ** 2, axis=0)
-    total = np.sum((columns - columns.mean(axis=0)) ** 2, axis=0)
+    return residual, np.sum((columns - columns.mean(axis=0)) ** 2, axis=0)
+
+
+def _explained(residual: Array, total: Array, worst: bool) -> float:
     return float(np.min(1 - residual / total) if worst else 1 - residual.sum() / total.sum())
 
 
@@ -283,8 +294,10 @@ def _aligned(outcome: Outcome) -> tuple[float, float]:
 
 def _parameters(how: Literal["affine", "similarity"], worst: bool) -> Callable[[Outcome], float]:
     def compute(outcome: Outcome) -> float:
-        assert outcome.coordinates is not None
-        return parameter_r2(outcome.coordinates, outcome.parameters, how, worst)
+        Y = outcome.coordinates
+        assert Y is not None
+        residual, total = outcome.once(f"variance: {how}", lambda: _variance(Y, outcome.parameters, how))
+        return _explained(residual, total, worst)
 
     return compute
 

@@ -78,7 +78,7 @@ class Isomap(Embedding):
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         self.geodesics_ = shortest_paths(distance_graph(X, self.n_neighbors, self.disconnected))
-        self._train = X
+        self._neighbors = NearestNeighbors(n_neighbors=self.n_neighbors).fit(X)
         K = self.geodesics_**2
         self._means = K.mean(axis=0)
         self.eigenvalues_, V = classical_scaling(K, self.n_components)
@@ -106,7 +106,7 @@ class Isomap(Embedding):
         """
         check_is_fitted(self, "embedding_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        distance, index = NearestNeighbors(n_neighbors=self.n_neighbors).fit(self._train).kneighbors(X)
+        distance, index = self._neighbors.kneighbors(X)
         squared = extend_geodesics(distance, index, self.geodesics_) ** 2
         return -0.5 * (squared - squared.mean(axis=1, keepdims=True) - self._means + self._means.mean())
 

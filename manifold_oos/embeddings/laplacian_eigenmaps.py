@@ -17,11 +17,13 @@ from manifold_oos.numerics.eigen import fix_signs, largest_eigenpairs, smallest_
 from manifold_oos.numerics.graphs import (
     ball_weights,
     connect_weights,
+    directed_graph,
     full_weights,
-    knn_weights,
+    heat_weights,
     l1_weights,
     laplacian,
     neighbor_graph,
+    symmetrize,
 )
 from manifold_oos.numerics.kernels import Scale, resolve_sigma, squared_distances
 from manifold_oos.numerics.nearest import SEARCHES
@@ -144,7 +146,9 @@ class LaplacianEigenmaps(Embedding):
         self.sigma_ = resolve_sigma(self.sigma, X) if heat else None
         scale = 1.0
         if self.graph == "knn":
-            W = knn_weights(X, self.n_neighbors, self.sigma_)
+            index, distance = neighbor_graph(X, self.n_neighbors)
+            self._reach = distance[:, -1] ** 2
+            W = symmetrize(directed_graph(index, heat_weights(distance, self.sigma_)))
         elif self.graph == "ball":
             W = ball_weights(X, self.radius, self.sigma_)
         elif self.graph in DENSE:
@@ -213,7 +217,7 @@ class LaplacianEigenmaps(Embedding):
         if self.graph == "knn":
             k = self.n_neighbors
             reach = np.partition(squared, k - 1, axis=1)[:, k - 1 : k]
-            reach = np.maximum(reach, neighbor_graph(self._train, k)[1][:, -1] ** 2)
+            reach = np.maximum(reach, self._reach)
         elif self.graph == "ball":
             reach = np.maximum(reach, self.radius**2)
         else:

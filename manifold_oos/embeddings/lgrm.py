@@ -239,5 +239,6 @@ def regression_inverse(K: Array, gamma: float) -> Array:
         inverse, failed = linalg.lapack.dpotri(factor, lower=1)
     if failed:
         raise ValueError(f"the kernel matrix is singular up to rounding with gamma={gamma:g}: raise gamma")
-    symmetric: Array = np.tril(inverse) + np.tril(inverse, -1).T
+    symmetric: Array = inverse + inverse.T  # above the diagonal the inverse has zeros
+    symmetric.flat[:: len(K) + 1] /= 2
     return symmetric

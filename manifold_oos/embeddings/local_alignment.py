@@ -103,7 +103,7 @@ class LLE(_Alignment):
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         Y = self._embed(lle_alignment(X, self.n_neighbors, self.reg, disconnected=self.disconnected))
         self.extension_eigenvalues_ = np.ones(self.n_components)
-        self._train = X
+        self._train, self._neighbors = X, NearestNeighbors(n_neighbors=self.n_neighbors).fit(X)
         return Y
 
     def extension_kernel(self, X: ArrayLike) -> Array:
@@ -125,7 +125,7 @@ class LLE(_Alignment):
         """
         check_is_fitted(self, "embedding_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        index = NearestNeighbors(n_neighbors=self.n_neighbors).fit(self._train).kneighbors(X, return_distance=False)
+        index = self._neighbors.kneighbors(X, return_distance=False)
         kernel = np.zeros((len(X), len(self._train)))
         np.put_along_axis(kernel, index, barycenter_weights(X, self._train[index], self.reg), axis=1)
         return kernel

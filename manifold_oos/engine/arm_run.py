@@ -171,7 +171,7 @@ class ArmRun:
                 here = Placed(key, placed.known_key, placed.known, step.coordinates, placed.d)
                 labels = self.bench.label(methods["classifier"], here).labels
             values = {key: float(value) for key, value in step.values.items()}
-            outcome = Outcome(final.truth, labels, step.coordinates, None, final.parameters, values)
+            outcome = Outcome(final.truth, labels, step.coordinates, None, final.parameters, values, once=_memory())
             outcomes.append((int(step.number), outcome))
         return outcomes
 
@@ -198,6 +198,18 @@ class ArmRun:
             "fit_seconds": sum(fit.seconds for fit in fits) + (labelled.fit_seconds if labelled else 0.0),
             "milliseconds_per_sample": 1000 * seconds / n,
         }
+
+
+def _memory() -> Callable[[str, Callable[[], Any]], Any]:
+    """Keeps what metrics compute from the coordinates of one step."""
+    kept: dict[str, Any] = {}
+
+    def once(name: str, make: Callable[[], Any]) -> Any:
+        if name not in kept:
+            kept[name] = make()
+        return kept[name]
+
+    return once
 
 
 def compute(name: str, outcome: Outcome) -> float | None:

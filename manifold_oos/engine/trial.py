@@ -98,7 +98,7 @@ def run_choice(split: SplitRef, request: Request, shared: Mapping[str, Any]) -> 
 
 def run_batch(data: DataRef, embedding: Method, seed: int, shared: Mapping[str, Any]) -> Array:
     """Embed a whole data set: what alignment and embedding errors compare with."""
-    with _alone():
+    with _alone(), sharing(_kept(data)):
         given: Dataset | None = shared.get("data")
         whole = loaded(data) if given is None else given
         X = standardized(whole.X, whole.X)[0] if whole.standardize else whole.X
@@ -216,6 +216,12 @@ class _Split:
 
 #: Trials of one split follow each other.
 _split = lru_cache(maxsize=1)(_Split)
+
+
+@lru_cache(maxsize=1)
+def _kept(data: DataRef) -> Kept:
+    """What embeddings of a whole data set share."""
+    return Kept()
 
 
 def _array(value: Any) -> Array:

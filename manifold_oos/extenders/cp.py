@@ -17,6 +17,7 @@ from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.propagation import PropagationExtender
 from manifold_oos.numerics.graphs import neighborhoods
+from manifold_oos.numerics.shared import shared
 from manifold_oos.numerics.splines import neighborhood_blocks, spline_weights, tangent_coordinates
 from manifold_oos.steps import Step
 
@@ -146,15 +147,14 @@ class CoordinatePropagation(PropagationExtender):
         M_uu, M_ul_f = sparse.csr_array(M[:, ~known]), M[:, known] @ f
         S = sparse.csr_array(sparse.eye_array(M_uu.shape[0]) - M_uu)
         self.mu2_ = float(abs(S).sum(axis=0).max()) if self.mu2 is None else float(self.mu2)
-        index = neighborhoods(points, self.n_neighbors)
-        T = tangent_coordinates(points, index[~known], d)
         y = np.zeros((len(points), d))
         y[known] = f
-        order, ready = prediction_order(index, known)
-        first = spline_matrix(index[~known], T, ready[~known], len(points))
-        y[~known] = sweep(first, order, known)(y)
-        anew = spline_matrix(index[~known], T, np.ones_like(ready[~known]), len(points))
-        predict = sweep(anew, order, known) if self.update == "sequential" else anew.__matmul__
+        first, order = predictions(points, known, self.n_neighbors, d, anew=False)
+        predict = sweep(first, order, known)
+        y[~known] = predict(y)
+        if self.prediction != "frozen":
+            anew, order = predictions(points, known, self.n_neighbors, d, anew=True)
+            predict = sweep(anew, order, known) if self.update == "sequential" else anew.__matmul__
         y_u, g = self._iterate(S, M_ul_f, y, known, predict, new)
         target = self.mu2_ * g - M_ul_f
         size = np.linalg.norm(target)
@@ -277,6 +277,46 @@ def prediction_order(index: Index, known: NDArray[np.bool_]) -> tuple[Index, NDA
             if not done[j]:
                 heapq.heappush(queue, (-int(count[j]), j))
     return np.array(order, dtype=int), ready
+
+
+def predictions(
+    points: Array, known: NDArray[np.bool_], n_neighbors: int, d: int, anew: bool
+) -> tuple[sparse.csr_array, Index]:
+    """The weights of each new point's spline and the order of turns, which do not depend on coordinates.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, D)
+        All points.
+    known : ndarray of shape (n,) of bool
+        Which have coordinates.
+    n_neighbors : int
+        Neighbours of a spline.
+    d : int
+        Dimension of the tangent spaces.
+    anew : bool
+        Whether all neighbours have values, or only those that are known or had their turn.
+
+    Returns
+    -------
+    weights : csr_array of shape (n_new, n)
+        As :func:`spline_matrix` gives.
+    order : ndarray of shape (n_new,)
+        As :func:`prediction_order` gives.
+    """
+
+    def turns() -> tuple[Index, Array, Index, NDArray[np.bool_]]:
+        index = neighborhoods(points, n_neighbors)
+        order, ready = prediction_order(index, known)
+        return index[~known], tangent_coordinates(points, index[~known], d), order, ready[~known]
+
+    index, T, order, ready = shared(("turns", n_neighbors, d), [points, known], turns)
+    weights: sparse.csr_array = shared(
+        ("spline weights", n_neighbors, d, anew),
+        [points, known],
+        lambda: spline_matrix(index, T, np.ones_like(ready) if anew else ready, len(points)),
+    )
+    return weights, order
 
 
 def spline_matrix(index: Index, T: Array, ready: NDArray[np.bool_], n: int) -> sparse.csr_array:

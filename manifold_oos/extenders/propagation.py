@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manifold_oos.arrays import Array
+from manifold_oos.arrays import Array, Index
 from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.numerics.alignment import laplacian_alignment, lle_alignment, ltsa_alignment, spline_alignment
+from manifold_oos.numerics.shared import shared
 
 ALIGNMENTS = ("lle", "ltsa", "spline", "laplacian")
 
@@ -41,8 +42,7 @@ class PropagationExtender(Extender):
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         n = len(X)
-        everything = X if X_new is None else np.vstack([X, X_new])
-        points, place = np.unique(everything + 0.0, axis=0, return_inverse=True)  # + 0.0: -0.0 equals 0.0
+        points, place = shared("distinct points", [X, X_new], lambda: _distinct(X, X_new))
         known = np.zeros(len(points), dtype=bool)
         known[place[:n]] = True
         coordinates = np.zeros((len(points), Y.shape[1]))
@@ -64,7 +64,13 @@ class PropagationExtender(Extender):
         """
 
     def _alignment(self, points: Array, d: int) -> sparse.csr_array:
-        """The matrix M of all points."""
+        """The matrix M of all points, which methods and parameters that do not touch it share."""
+        matrix: sparse.csr_array = shared(
+            ("alignment", self.alignment, self.n_neighbors, d), [points], lambda: self._align(points, d)
+        )
+        return matrix
+
+    def _align(self, points: Array, d: int) -> sparse.csr_array:
         if self.alignment == "lle":
             return lle_alignment(points, self.n_neighbors)
         if self.alignment == "laplacian":
@@ -81,3 +87,12 @@ class PropagationExtender(Extender):
                 " transductive and has coordinates for those points only"
             )
         return self._coordinates[found]
+
+
+def _distinct(X: Array, X_new: Array | None) -> tuple[Array, Index]:
+    """Different points of both, and which of them each row is."""
+    everything = X if X_new is None else np.vstack([X, X_new])
+    points, place = np.unique(everything + 0.0, axis=0, return_inverse=True)  # + 0.0: -0.0 equals 0.0
+    points = points.copy()
+    points.flags.writeable = False  # what is shared of them is found without reading them each time
+    return points, place

@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from manifold_oos.arrays import Array, Index
 from manifold_oos.errors import ConfigError
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
+from manifold_oos.numerics.shared import shared
 
 #: The values of a parameter ``neighbors``.
 SEARCHES = ("exact", "approximate")
@@ -77,8 +78,12 @@ def nearest_points(X: Array, n_neighbors: int, Z: Array | None = None) -> tuple[
     """
     recall, at = _RECALL.get(), X if Z is None else Z
     if recall is None or len(X) * len(at) <= BLOCK_FLOATS:
-        distance, index = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(Z)
-        return distance, index
+        distance, index = shared(
+            ("nearest points", n_neighbors),
+            [X, Z],
+            lambda: NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(Z),
+        )
+        return distance.copy(), index.copy()  # a sparse matrix of them sorts them in place
     index = _descend(X, n_neighbors, Z)
     distance = _distances(X, index, at)
     order = np.argsort(distance, axis=1, kind="stable")

@@ -6,6 +6,7 @@ import numpy as np
 
 from manifold_oos.arrays import Array, Index
 from manifold_oos.numerics.chunks import BLOCK_FLOATS
+from manifold_oos.numerics.shared import shared
 
 #: Points closer than this, in units of their neighbourhood, bend a spline as if they were this far apart: at one
 #: place they pull each other together strongly instead of making the system singular.
@@ -58,6 +59,11 @@ def tangent_coordinates(X: Array, index: Index, d: int) -> Array:
     >>> np.abs(tangent_coordinates(X, np.array([[0, 1, 2]]), 1)).ravel().tolist()
     [3.0, 0.0, 3.0]
     """
+    T: Array = shared(("tangent coordinates", d), [X, index], lambda: _tangent_coordinates(X, index, d))
+    return T
+
+
+def _tangent_coordinates(X: Array, index: Index, d: int) -> Array:
     m, k = index.shape
     D = X.shape[1]
     T = np.zeros((m, k, d))

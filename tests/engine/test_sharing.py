@@ -8,6 +8,7 @@ from manifold_oos.classifiers.svm import SVM
 from manifold_oos.config.model import Method, Split
 from manifold_oos.engine.fits import Workbench, build, nearest_by_dimension
 from manifold_oos.engine.splits import DataRef, SplitRef
+from manifold_oos.numerics import nearest
 
 
 def test_an_embedding_is_fitted_once_for_all_its_extenders(bench, small):
@@ -90,6 +91,27 @@ def test_distances_of_a_split_are_computed_once(bench, monkeypatch):
     brute = [points.y[((points.X - x) ** 2).sum(axis=1).argmin()] for x in points.X_new]
     assert first.tolist() == second.tolist() == brute
     assert len(calls) == 1
+
+
+def test_neighbours_are_searched_once_for_all_embeddings_of_a_split(bench, small, monkeypatch):
+    searches = []
+    real = nearest.NearestNeighbors
+
+    class Counting(real):
+        def kneighbors(self, *arguments, **options):
+            searches.append(len(self._fit_X))
+            return super().kneighbors(*arguments, **options)
+
+    monkeypatch.setattr(nearest, "NearestNeighbors", Counting)
+    names = ("lle", "ltsa", "laplacian_eigenmaps", "isomap", "spline")
+    small["arms"] = {
+        name: {"embedding": {"name": name, "n_components": 1, "n_neighbors": 4}, "extender": "krr"}
+        for name in names
+    }
+    small["metrics"] = ["embedding_error"]
+    rows = bench.rows(bench.run(small))
+    known = rows.drop_duplicates(["size", "repetition"])["n_train"].tolist()
+    assert sorted(searches) == sorted([48, *known])  # 48: all points, for the batch embeddings
 
 
 def test_nearest_neighbours_for_all_dimensions(monkeypatch):

@@ -12,6 +12,7 @@ from manifold_oos.extenders.cp import MAX_STEPS, CoordinatePropagation, predicti
 from manifold_oos.extenders.gom import GlobalOptimization
 from manifold_oos.numerics.alignment import lle_alignment
 from manifold_oos.numerics.graphs import neighborhoods
+from manifold_oos.numerics.shared import Kept, sharing
 
 
 def tangent(points):
@@ -234,3 +235,36 @@ def test_new_points_that_no_known_one_is_near_are_a_clear_error():
     index = np.array([[0, 1], [1, 0], [2, 3], [3, 2]])
     with pytest.raises(ValueError, match="2 new points have no known point among their 1 neighbours"):
         prediction_order(index, np.array([True, True, False, False]))
+
+
+def test_what_arms_share_changes_no_coordinate():
+    X, X_new = half_of_a_surface()
+    Y = X[:, :2]
+    arms = [
+        extender(alignment=alignment, **options)
+        for alignment in ("lle", "spline")
+        for extender, options in [
+            (GlobalOptimization, {}),
+            (CoordinatePropagation, {}),
+            (CoordinatePropagation, {"prediction": "printed"}),
+            (CoordinatePropagation, {"prediction": "printed", "update": "simultaneous", "max_iter": 3}),
+        ]
+    ]
+    for arm in arms:
+        arm.set_params(n_neighbors=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        alone = [arm.fit(X, Y, X_new=X_new).new_embedding_.copy() for arm in arms]
+        with sharing(Kept()) as kept:
+            together = [arm.fit(X, Y, X_new=X_new).new_embedding_ for arm in arms]
+    assert kept.saved > 0
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(alone[1], alone[2])
+
+
+def half_of_a_surface():
+    random = np.random.default_rng(3)
+    t, height = random.uniform(0, 3, 120), random.uniform(0, 2, 120)
+    X = np.column_stack([np.sin(t), height, np.cos(t)])
+    return X[t < 1.8], X[t >= 1.8]

@@ -82,3 +82,14 @@ def test_without_the_package_one_line_names_the_extra(monkeypatch, roll):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pynndescent: pip install 'manifold-oos\[neighbors\]'"):
         available("embeddings")["lle"](neighbors="approximate").fit(roll[0])
+
+
+def test_what_is_shared_may_be_changed_by_whoever_gets_it():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    with sharing(Kept()):
+        distance, index = nearest_points(X, 4)
+        kept = distance.copy(), index.copy()
+        distance[:], index[:] = 0, 0
+        again = nearest_points(X, 4)
+    np.testing.assert_array_equal(again[0], kept[0])
+    np.testing.assert_array_equal(again[1], kept[1])
