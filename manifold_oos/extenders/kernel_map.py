@@ -14,7 +14,7 @@ from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.normalized_rbf import JUDGED, mistaken
-from manifold_oos.numerics.kernels import squared_distances
+from manifold_oos.numerics.kernels import relative_exp, squared_distances
 from manifold_oos.numerics.rbf import merge_duplicates
 
 #: Singular values of K below this share of the largest are left out of its pseudo-inverse.
@@ -122,7 +122,7 @@ class KernelMap(Extender):
     def _weights(self, X: Array) -> Array:
         """Normalised kernels, from exponents less the smallest: far points do not underflow."""
         exponent = squared_distances(X, self._centers) / self.sigma_**2
-        weights = np.exp(exponent.min(axis=1, keepdims=True) - exponent)
+        weights = relative_exp(exponent.min(axis=1, keepdims=True) - exponent)
         weights /= weights.sum(axis=1, keepdims=True)
         return weights
 

@@ -15,7 +15,7 @@ from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.krr import gaussian_width
 from manifold_oos.extenders.normalized_rbf import mistaken
 from manifold_oos.numerics.chunks import map_rows
-from manifold_oos.numerics.kernels import Scale, squared_distances
+from manifold_oos.numerics.kernels import Scale, relative_exp, squared_distances
 
 #: More halvings than data resolve: the last width is a billionth of the first.
 MOST_LEVELS = 30
@@ -118,8 +118,7 @@ class LaplacianPyramids(Extender):
     @staticmethod
     def _smoothed(width: float, d: Array, squared: Array) -> Array:
         """P_l d, for some rows of P_l."""
-        weights = squared * -(1 / width**2)
-        np.exp(weights, out=weights)
+        weights = relative_exp(squared * -(1 / width**2))
         total = weights.sum(axis=1, keepdims=True)
         smoothed: Array = np.divide(weights, total, out=weights, where=total > 0) @ d
         return smoothed

@@ -13,7 +13,7 @@ from manifold_oos.arrays import Array
 from manifold_oos.constraints import Interval
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
-from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances
+from manifold_oos.numerics.kernels import gaussian_kernel, relative_exp, squared_distances
 from manifold_oos.numerics.rbf import merge_duplicates
 
 #: The width is a multiple of the mean distance to so many neighbours.
@@ -109,7 +109,7 @@ class NormalizedRBF(Extender):
         # −‖x−z‖²/σ² without ‖x‖², which is common to a row and drops out of φ; and the largest is 0: no underflow.
         exponent = (2 * x @ z.T - (z**2).sum(axis=1)) / self.sigma_**2
         exponent -= exponent.max(axis=1, keepdims=True)
-        k = np.exp(exponent, out=exponent)
+        k = relative_exp(exponent)
         phi = k / k.sum(axis=1, keepdims=True)
         coordinates: Array = phi @ self.coefficients_
         return coordinates
@@ -248,7 +248,7 @@ def leave_one_out(squared: Array, Y: Array, sigma: float) -> Array:
     if alone.any():
         exponent = squared[alone] / -(sigma**2)
         exponent[np.arange(len(exponent)), np.flatnonzero(alone)] = -np.inf
-        k = np.exp(exponent - exponent.max(axis=1, keepdims=True))
+        k = relative_exp(exponent - exponent.max(axis=1, keepdims=True))
         values[alone] = k @ C / k.sum(axis=1, keepdims=True)
     return values
 

@@ -12,7 +12,7 @@ from manifold_oos.constraints import Interval, StrOptions
 from manifold_oos.embeddings.base import Embedding
 from manifold_oos.extenders.base import Extender
 from manifold_oos.extenders.krr import gaussian_width
-from manifold_oos.numerics.kernels import Scale, squared_distances
+from manifold_oos.numerics.kernels import Scale, relative_exp, squared_distances
 
 
 class Nystrom(Extender):
@@ -106,7 +106,7 @@ class Nystrom(Extender):
             assert self.sigma_ is not None
             squared = squared_distances(X, self._centers)
             squared -= squared.min(axis=1, keepdims=True)  # the nearest weighs 1: far points do not underflow
-            M = np.exp(squared / -(self.sigma_**2))
+            M = relative_exp(squared / -(self.sigma_**2))
             M /= M.sum(axis=1, keepdims=True)
         coordinates: Array = M @ self._values
         return coordinates

@@ -14,6 +14,8 @@ Scale = float | Mapping[str, float] | str
 PAIRWISE_FEATURES = 24
 #: The median distance is that of so many points at most: 400 MB of pairs.
 MEDIAN_OF = 10_000
+#: Weights below its exponential are 0 beside one of 1.
+FAINT = -700.0
 
 
 def squared_distances(X: Array, Z: Array | None = None, z: Array | None = None) -> Array:
@@ -95,6 +97,33 @@ def gaussian_kernel(squared: Array, sigma: float) -> Array:
     """
     values: Array = squared / -(sigma**2)
     return np.exp(values, out=values)
+
+
+def relative_exp(exponent: Array) -> Array:
+    """Exponential of exponents of which each row's largest is 0, in place: far points do not underflow together.
+
+    Parameters
+    ----------
+    exponent : ndarray of shape (m, n)
+        At most 0.
+
+    Returns
+    -------
+    ndarray of shape (m, n)
+        The same memory; 0 below exp(−700), where NumPy takes ten times as long.
+
+    Examples
+    --------
+    >>> relative_exp(np.array([[0.0, -800.0, -np.inf]])).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+    near = exponent > FAINT if exponent.min(initial=0) < FAINT else None
+    if near is not None:
+        np.maximum(exponent, FAINT, out=exponent)
+    np.exp(exponent, out=exponent)
+    if near is not None:
+        exponent *= near
+    return exponent
 
 
 def median_distance(X: Array) -> float:
