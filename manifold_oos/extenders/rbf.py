@@ -102,7 +102,7 @@ class RBFExtender(Extender):
     """
 
     name: ClassVar[str] = "rbf"
-    memory: ClassVar[str] = "3*n_centers**2 + 3.5*min(N*n_centers, 2**20)"
+    memory: ClassVar[str] = "3*n_centers**2 + 3.5*min(N*n_centers, 2**20) + 3*N*(D + 7)"
     instead: ClassVar[str] = "n_centers=2000, or lle"
     grids: ClassVar[Mapping[str, Any]] = {"sigma": [{"median": f} for f in (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)]}
     sweep_metrics: ClassVar[Mapping[str, str]] = {"sigma": "regularity"}

@@ -1,6 +1,7 @@
 """SOSI extender: new points are labelled, put on the manifold of their class and interpolated, surest first."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -136,6 +137,12 @@ class SOSI(RBFExtender):
         self.schedule = schedule
         self.stop_at = stop_at
         self.reoptimize = reoptimize
+
+    @staticmethod
+    @cache
+    def warm_up() -> None:
+        """Load the active-set method, or compile it the first time, so that no fit is timed with it."""
+        convex_weights(np.eye(3), np.array([[0, 1]]), np.zeros((1, 3)))
 
     @property
     def memory(self) -> str:  # type: ignore[override]

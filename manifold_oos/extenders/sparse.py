@@ -1,6 +1,7 @@
 """Sparse-coding extender: a new point is the mean of known coordinates, weighted by its sparse code."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,6 +61,12 @@ class SparseExtender(Extender):
 
     def __init__(self, error: bool = True):
         self.error = error
+
+    @staticmethod
+    @cache
+    def warm_up() -> None:
+        """Load the simplex method, or compile it the first time, so that no transform is timed with it."""
+        sparse_codes(np.eye(3), np.ones((2, 3)))
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         self.dictionary_, group = np.unique(X, axis=0, return_inverse=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from manifold_oos.config.model import Claim, Experiment
-from manifold_oos.metrics import better_of, unit_of
+from manifold_oos.metrics import METRICS, better_of, unit_of
 from manifold_oos.results.best import final_rows, lead_of
 from manifold_oos.results.curves import at_sizes
 from manifold_oos.results.judges import (
@@ -34,7 +34,7 @@ class ClaimResult:
     """A claim with its verdict; ``numbers`` says in one line what it rests on, ``p`` how likely by chance.
 
     ``part_of`` has the words of another claim that contains this one; neither such a claim nor one that was judged
-    on a ``stand_in`` alone is counted.
+    on a ``stand_in`` alone is counted. ``timed`` is a claim on the clock, which no two runs read alike.
     """
 
     claim: Claim
@@ -46,6 +46,7 @@ class ClaimResult:
     adjusted: float = math.nan
     part_of: str = ""
     stand_in: bool = False
+    timed: bool = False
 
     @property
     def counted(self) -> bool:
@@ -76,19 +77,30 @@ def judge_claims(
             result,
             part_of=_whole_of(result, results, experiment.metrics[0]),
             stand_in=_on_stand_ins(result.claim, experiment, there),
+            timed=METRICS[result.claim.metric or experiment.metrics[0]].needs == "time",
         )
         for result in results
     ]
 
 
 def correct(results: Sequence[ClaimResult]) -> list[ClaimResult]:
-    """Holm's correction over the claims of a paper: a verdict that does not survive it is undecided."""
-    family = [result for result in results if result.counted and math.isfinite(result.p)]
-    adjusted = dict(zip(map(id, family), holm([result.p for result in family]), strict=True))
+    """Holm's correction over the claims of a paper: a verdict that does not survive it is undecided.
+
+    Claims on times are a family of their own: another run's clock must not change a verdict on accuracy.
+    """
+    families: dict[bool, list[ClaimResult]] = {False: [], True: []}
+    for result in results:
+        if result.counted and math.isfinite(result.p):
+            families[result.timed].append(result)
+    adjusted = {
+        id(result): p
+        for family in families.values()
+        for result, p in zip(family, holm([result.p for result in family]), strict=True)
+    }
     out = []
     for result in results:
         # what is not counted is no test of its own; counted splits and deterministic ones have no p (NaN)
-        p = adjusted.get(id(result), result.p * max(1, len(family)))
+        p = adjusted.get(id(result), result.p * max(1, len(families[result.timed])))
         lost = result.verdict in (HOLDS, FAILS) and p >= ALPHA
         out.append(replace(result, adjusted=p, verdict=UNDECIDED if lost else result.verdict))
     return out

@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from manifold_oos.config.model import Method
 from manifold_oos.config.values import Facts
@@ -35,3 +36,18 @@ def test_shared_work_counts_for_everyone_who_uses_it():
     with sharing(Kept()):
         first, second = timed(work)[1], timed(work)[1]
     assert first >= 0.05 and abs(first - second) < 0.02
+
+
+def test_nothing_is_compiled_in_what_is_timed():
+    from manifold_oos.numerics.compiled import active_set, l1_simplex
+
+    X, y = load_digits(return_X_y=True)
+    X, y, X_new = X[:60] / 16.0, y[:60], X[60:75] / 16.0
+    X.flags.writeable = X_new.flags.writeable = False  # as those of a split
+    compiled = [l1_simplex.simplex, l1_simplex.codes, active_set.weights]
+    for name in ("sparse", "sosi"):
+        find("extenders", name).warm_up()
+    before = [part.signatures for part in compiled]
+    find("extenders", "sparse")().fit(X, X[:, :2]).transform(X_new)
+    find("extenders", "sosi")(n_iterations=2).fit(X, X[:, 20:22], y, X_new=X_new)
+    assert [part.signatures for part in compiled] == before and all(before)

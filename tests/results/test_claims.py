@@ -1,6 +1,7 @@
 """Claims: every form, every scope, holds, fails and undecided."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -279,6 +280,17 @@ def test_holm_over_the_claims_takes_back_what_chance_may_have_given():
     again = judged(rows, PAIR, {"left": "B", "op": ">", "right": "A"})
     assert [result.verdict for result in correct(again)] == ["undecided", "undecided"]
     assert [result.adjusted for result in correct(again)] == pytest.approx([2 * alone.p] * 2)
+    clock = replace(alone, timed=True)
+    assert [result.adjusted for result in correct([alone, clock, clock])] == pytest.approx(
+        [alone.p, 2 * alone.p, 2 * alone.p]
+    )
+
+
+def test_claims_on_times_are_told_from_the_others(rows):
+    told = rows.assign(metric="fit_seconds")
+    both = pd.concat([rows, told])
+    claims = [{"left": "A", "op": "<", "right": "B", "metric": metric} for metric in (None, "fit_seconds")]
+    assert [result.timed for result in judged(both, *claims)] == [False, True]
 
 
 def test_every_takes_the_largest_p_and_a_failure_among_many_cells_bonferroni_s(mixed):
