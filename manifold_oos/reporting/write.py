@@ -101,20 +101,14 @@ def split_rows(results: Results) -> pd.DataFrame:
 def claims_frame(claims: Sequence[ClaimResult]) -> pd.DataFrame:
     """Claims with their verdicts as a table; ``p`` is before Holm's correction."""
     records = [
-        (one.claim.source, one.text, one.verdict, one.p, numbers_text(one)) for one in claims
+        (one.claim.source, one.text, one.verdict, one.p, one.numbers_text) for one in claims
     ]  # fmt: skip
     return pd.DataFrame.from_records(records, columns=["source", "claim", "verdict", "p", "numbers"])
 
 
-def numbers_text(result: ClaimResult) -> str:
-    """What a claim rests on, and whether it is counted with another."""
-    aside = f"; counted with: {result.part_of}" if result.part_of else ""
-    return result.numbers + aside + ("; on a stand-in, not counted" if result.stand_in else "")
-
-
 def claims_markdown(claims: Sequence[ClaimResult]) -> str:
     """Claims with their verdicts as a Markdown table."""
-    rows = [(one.claim.source, one.text, f"**{one.verdict}**", numbers_text(one)) for one in claims]
+    rows = [(one.claim.source, one.text, f"**{one.verdict}**", one.numbers_text) for one in claims]
     return markdown_table(["source", "claim", "verdict", "numbers"], rows)
 
 
@@ -154,7 +148,7 @@ def print_claims(claims: Sequence[ClaimResult], console: Console) -> None:
     for result in claims:
         line = Text(f"{result.verdict:>10}", style=COLORS.get(result.verdict, "dim"))
         line.append(f"  {result.claim.source}: {result.text}", style="default")
-        line.append(f"\n            {numbers_text(result)}", style="dim")
+        line.append(f"\n            {result.numbers_text}", style="dim")
         console.print(line, soft_wrap=not console.is_terminal)
 
 

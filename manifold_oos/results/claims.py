@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from manifold_oos.config.model import Claim, Experiment
-from manifold_oos.metrics import METRICS, better_of, unit_of
+from manifold_oos.metrics import better_of, is_time, unit_of
 from manifold_oos.results.best import final_rows, lead_of
 from manifold_oos.results.curves import at_sizes
 from manifold_oos.results.judges import (
@@ -27,6 +27,10 @@ from manifold_oos.results.judges import (
 from manifold_oos.results.statistics import ALPHA, holm
 
 SIGNS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", NO_DATA: "–", NO_CLAIM: "∅", NOT_JUDGED: "·"}
+
+
+#: What files say behind the numbers of a claim that is not counted.
+COUNTED_WITH, ON_STAND_IN = "; counted with: ", "; on a stand-in, not counted"
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,12 @@ class ClaimResult:
         """Whether it is one of the claims that counts are about."""
         return not self.part_of and not self.stand_in and self.verdict in (HOLDS, FAILS, UNDECIDED)
 
+    @property
+    def numbers_text(self) -> str:
+        """What it rests on, and why it is not counted."""
+        aside = f"{COUNTED_WITH}{self.part_of}" if self.part_of else ""
+        return self.numbers + aside + (ON_STAND_IN if self.stand_in else "")
+
 
 def judge_claims(
     rows: pd.DataFrame,
@@ -77,7 +87,7 @@ def judge_claims(
             result,
             part_of=_whole_of(result, results, experiment.metrics[0]),
             stand_in=_on_stand_ins(result.claim, experiment, there),
-            timed=METRICS[result.claim.metric or experiment.metrics[0]].needs == "time",
+            timed=is_time(result.claim.metric or experiment.metrics[0]),
         )
         for result in results
     ]

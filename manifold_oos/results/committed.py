@@ -18,7 +18,7 @@ from manifold_oos.engine.keys import as_json
 from manifold_oos.engine.store import make_frame
 from manifold_oos.metrics import is_time
 from manifold_oos.results.cells import COLUMNS, JUDGED, judge_cells
-from manifold_oos.results.claims import ClaimResult, describe
+from manifold_oos.results.claims import COUNTED_WITH, ON_STAND_IN, ClaimResult, describe
 from manifold_oos.results.judges import NO_CLAIM, NOT_JUDGED
 from manifold_oos.results.sheets import read_csv, unpacked
 
@@ -84,11 +84,12 @@ def claims_of(folder: Path, experiment: Experiment) -> dict[int, ClaimResult]:
         text = claim.text or describe(claim, claim.metric or experiment.metrics[0])
         row = rows.get((claim.source, text))
         if row is not None:
-            result = ClaimResult(claim, row.verdict, text, row.numbers, p=getattr(row, "p", math.nan))
+            numbers = str(row.numbers).removesuffix(ON_STAND_IN).split(COUNTED_WITH)[0]
+            result = ClaimResult(claim, row.verdict, text, numbers, p=getattr(row, "p", math.nan))
             if claim.by_construction:
                 result = replace(result, verdict=NO_CLAIM)
             elif "p" not in frame and result.counted:
-                numbers = f"no splits are kept to judge it by; it was: {row.verdict}, uncorrected; {row.numbers}"
+                numbers = f"no splits are kept to judge it by; it was: {row.verdict}, uncorrected; {numbers}"
                 result = replace(result, verdict=NOT_JUDGED, numbers=numbers)
             found[place] = result
     return found

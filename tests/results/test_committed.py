@@ -1,13 +1,16 @@
 """Committed tables tell when another form of their config gave them."""
 
+from dataclasses import replace
+
 import pandas as pd
 from reporting_fakes import make_experiment
 
 from manifold_oos.config.subset import reduce_experiment
 from manifold_oos.engine.store import Store
-from manifold_oos.reporting.write import write_tables
+from manifold_oos.reporting.write import claims_frame, write_tables
+from manifold_oos.results.claims import ClaimResult
 from manifold_oos.results.collect import Located, Results
-from manifold_oos.results.committed import DIGEST, config_digest
+from manifold_oos.results.committed import DIGEST, claims_of, config_digest
 from manifold_oos.results.sheets import csv_text, packed, read_csv, unpacked
 
 
@@ -61,3 +64,14 @@ def test_splits_come_back_from_their_lists(tmp_path):
     again = unpacked(read_csv(path, "splits", ("arm", "repetition", "value")))
     expected = rows.sort_values(["arm", "chosen"], key=lambda c: c.map({"=A": 0, "B": 1, "{}": 0, '{"d": 2}': 1}))
     pd.testing.assert_frame_equal(again, expected.reset_index(drop=True))
+
+
+def test_why_a_claim_is_not_counted_is_not_read_back_as_its_numbers(tmp_path):
+    experiment = make_experiment(claims=[{"source": "§1", "text": "A wins", "left": "A", "op": "<", "right": "B"}])
+    told = ClaimResult(experiment.claims[0], "holds", "A wins", "A − B = -1; 3 splits", p=0.01)
+    for part_of in ("", "all win"):
+        for stand_in in (False, True):
+            kept = replace(told, part_of=part_of, stand_in=stand_in)
+            assert (kept.numbers_text == told.numbers) == kept.counted
+            (tmp_path / "claims.csv").write_text(csv_text(claims_frame([kept])), encoding="utf-8")
+            assert claims_of(tmp_path, experiment)[0] == told

@@ -335,7 +335,7 @@ def experiment_page(one: Reproduced, out: Path) -> str:
     """One experiment: its tables, figures and claims, or why there are none."""
     experiment, results = one.experiment, one.results
     lines = [f"# {md(experiment.title)}", "", f"`moos run configs/{experiment.name}.yaml`", ""]
-    lines += [f"{md(results.origin)}.", ""] if results.origin else []
+    lines += [f"{md(results.origin)}.", ""] if results.earlier else []
     for label in results.absent:
         lines += [f"{label}: data absent; the experiment runs where a person has the files (`moos data list`).", ""]
     if results.cells.empty:

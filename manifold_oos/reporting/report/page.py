@@ -24,7 +24,6 @@ from manifold_oos.reporting.report.blocks import Blocks
 from manifold_oos.reporting.report.charts import PALETTE, chart, curves, rank_diagram, rankings
 from manifold_oos.reporting.report.html import render
 from manifold_oos.reporting.report.viewer import first_look, how_to_keep, make_viewer
-from manifold_oos.reporting.write import numbers_text
 from manifold_oos.results.claims import SIGNS as CLAIM_SIGNS
 from manifold_oos.results.collect import Located, Results
 from manifold_oos.results.published import LEGEND, SIGNS
@@ -99,7 +98,7 @@ class Page:
                     "text": claim.text,
                     "verdict": claim.verdict,
                     "sign": CLAIM_SIGNS[claim.verdict],
-                    "numbers": numbers_text(claim),
+                    "numbers": claim.numbers_text,
                 }
                 for claim in results.claims
             ],
