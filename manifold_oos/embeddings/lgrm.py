@@ -143,7 +143,7 @@ class LGRM(JointEmbedding):
     @property
     def memory(self) -> str:  # type: ignore[override]
         """Dense matrices of all points; of centres their features, and the local Laplacian's factor."""
-        return "6*N*N" if self.n_centers is None else "4*N*n_centers + 2*n_centers**2 + 9*N*n_neighbors**2"
+        return "6*N*N" if self.n_centers is None else "4.1*N*n_centers + 2*n_centers**2 + 9*N*n_neighbors**2"
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         L_loc = self._local_laplacian(X)

@@ -181,7 +181,7 @@ class NSSE(JointEmbedding):
         """Dense matrices of all points; of centres their kernel values at all points, and the graph."""
         if self.n_centers is None:
             return "14*N*N"
-        return "max(min(N, 10000)**2, 4*N*n_centers) + N*n_centers + 3*n_centers**2 + 3*N*n_neighbors"
+        return "max(min(N, 10000)**2, 4*N*n_centers) + 1.7*N*n_centers + 3*n_centers**2 + 3*N*n_neighbors"
 
     def _fit(self, X: Array, y: NDArray | None) -> Array:
         codes = np.unique(np.asarray(y), return_inverse=True)[1]
