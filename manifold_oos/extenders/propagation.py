@@ -42,7 +42,7 @@ class PropagationExtender(Extender):
 
     def _fit(self, X: Array, Y: Array, y: NDArray | None, X_new: Array | None, embedding: Embedding | None) -> None:
         n = len(X)
-        points, place = shared("distinct points", [X, X_new], lambda: _distinct(X, X_new))
+        points, place = shared("points to align", [X, X_new], lambda: _distinct(X, X_new))
         known = np.zeros(len(points), dtype=bool)
         known[place[:n]] = True
         coordinates = np.zeros((len(points), Y.shape[1]))

@@ -13,6 +13,7 @@ from manifold_oos.arrays import Array
 from manifold_oos.numerics.centers import spectral_whitening, subset_coefficients, whitening
 from manifold_oos.numerics.chunks import BLOCK_FLOATS, map_rows
 from manifold_oos.numerics.kernels import gaussian_kernel, squared_distances, squared_norms
+from manifold_oos.numerics.shared import shared
 
 #: Largest ‖c‖₁/‖y‖_∞ of a trusted interpolant: kernel values are right to about 1e-15, so f is right to 1e-7.
 AMPLIFICATION = 1e8
@@ -112,7 +113,11 @@ def merge_duplicates(X: Array, Y: Array) -> tuple[NDArray[np.intp], Array]:
     >>> merge_duplicates(np.array([[1.0], [0.0], [1.0]]), np.array([[2.0], [3.0], [2.0]]))[0].tolist()
     [0, 1]
     """
-    _, first, inverse, counts = np.unique(X, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    first, inverse, counts = shared(
+        "distinct points",
+        [X],
+        lambda: np.unique(X, axis=0, return_index=True, return_inverse=True, return_counts=True)[1:],
+    )
     order = np.argsort(first)
     if len(first) == len(X):
         return first[order], Y
