@@ -212,3 +212,10 @@ def test_iterations_are_what_the_method_reports():
 
     assert compute("iterations", Outcome(scalars={"iterations": 7.0})) == 7.0
     assert compute("iterations", Outcome()) is None
+
+
+def test_coordinates_that_all_coincide_explain_nothing():
+    flat = {"height": np.arange(5.0)}
+    assert parameter_r2(np.ones((5, 2)), flat, "similarity") == 0
+    aligned, target = procrustes(np.ones((5, 2)), np.arange(10.0).reshape(5, 2), scale=True)
+    assert not aligned.any() and target.any()

@@ -320,3 +320,18 @@ def test_bad_sigma_is_one_clear_line(classes):
 def test_nested_only_with_a_given_scale():
     assert RBFExtender(sigma=1.0).nested
     assert not RBFExtender(sigma="regularity").nested
+
+
+def test_one_point_of_each_of_two_classes_has_one_direction():
+    fitted = RBFExtender(sigma=1.0).fit([[0.0], [1.0]], [[0.0], [1.0]], [0, 1])
+    np.testing.assert_allclose(fitted.regularity(1.0), [[2.0], [2.0]])  # on a line ‖∇f‖ is the slope to the other
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_a_missed_interpolation_is_told_in_every_unit_of_the_values(unit):
+    X = np.linspace(0, 1, 40)[:, None]
+    with pytest.warns(ConvergenceWarning, match="singular"):
+        RBFExtender(sigma=3.0).fit(X, unit * np.sign(np.sin(40 * X)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RBFExtender(sigma=0.02).fit(X, unit * np.sign(np.sin(40 * X)))

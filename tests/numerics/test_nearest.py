@@ -1,6 +1,8 @@
 """Approximate neighbours beside all distances: their recall, their distances, every method that uses them."""
 
+import importlib
 import importlib.util
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -93,3 +95,24 @@ def test_what_is_shared_may_be_changed_by_whoever_gets_it():
         again = nearest_points(X, 4)
     np.testing.assert_array_equal(again[0], kept[0])
     np.testing.assert_array_equal(again[1], kept[1])
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_points_that_the_descent_loses_are_searched_exactly(other, monkeypatch):
+    class Losing:
+        def __init__(self, X, n_neighbors, **_):
+            self.X = X
+            self.neighbor_graph = (self.query(X, n_neighbors)[0], None)
+
+        def query(self, Z, k, **_):
+            index = cdist(Z, self.X).argsort(axis=1)[:, :k]
+            index[5] = -1
+            return index, None
+
+    monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(NNDescent=Losing))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    X, Z = (np.random.default_rng(seed).standard_normal((1100, 3)) for seed in (0, 1))
+    with neighbor_search("approximate") as recall:
+        index = nearest_points(X, 4, Z if other else None)[1]
+    np.testing.assert_array_equal(index, nearest_points(X, 4, Z if other else None)[1])
+    assert recall.found == recall.sought > 0
