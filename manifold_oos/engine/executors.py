@@ -11,8 +11,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import CancelledError as Cancelled
 from concurrent.futures.process import BrokenProcessPool
@@ -58,8 +58,11 @@ class Executor(Protocol):
     def share(self, value: Any) -> Any:
         """Make a data set or an array available to all calls, once; give what to pass to them."""
 
-    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
-        """Index and result of each call, as they finish; an exception is given as the result."""
+    def map(self, calls: list[Call], groups: Sequence[Hashable] | None = None) -> Iterator[tuple[int, Any]]:
+        """Index and result of each call, as they finish; an exception is given as the result.
+
+        Calls of one group share work where the same process runs them.
+        """
 
     def close(self) -> None:
         """Stop the workers, now."""
@@ -74,7 +77,7 @@ class InProcess:
         """Everything is at hand; a data set is loaded where it is used."""
         return None if isinstance(value, DataRef) else value
 
-    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+    def map(self, calls: list[Call], groups: Sequence[Hashable] | None = None) -> Iterator[tuple[int, Any]]:
         """Run them in order."""
         for i, (function, arguments) in enumerate(calls):
             try:
@@ -88,11 +91,11 @@ class InProcess:
 
 
 class LocalProcesses:
-    """Worker processes on this machine."""
+    """Worker processes on this machine, each a pool of one."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._pool: Any = None
+        self._pools: dict[int, Any] = {}
         # It stays to the end of the process: what loky leaves in memory when that is killed is found by it.
         self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
         atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
@@ -107,68 +110,109 @@ class LocalProcesses:
         np.save(path, value, allow_pickle=False)
         return str(path)
 
-    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
-        """Keep every worker busy; calls of a worker that dies are tried again in new processes."""
-        waiting = deque(range(len(calls)))
+    def map(self, calls: list[Call], groups: Sequence[Hashable] | None = None) -> Iterator[tuple[int, Any]]:
+        """Keep every worker busy; calls of a worker that dies are tried again in a new process."""
+        turns = _Turns(range(len(calls)) if groups is None else groups)
         tries = [0] * len(calls)
-        running: dict[Future[Any], int] = {}
-        while waiting or running:
-            while waiting and len(running) < AHEAD * self.workers:
-                function, arguments = calls[waiting[0]]
-                try:
-                    with _deaf():
-                        running[self._start().submit(function, *arguments)] = waiting[0]
-                except BrokenProcessPool:  # it broke since the last one; what is in flight tells so below
-                    if not running:
-                        self._pool = None
-                    break
-                waiting.popleft()
+        running: dict[Future[Any], tuple[int, int]] = {}
+        while turns.left or running:
+            self._feed(calls, turns, running)
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            lost = []
+            lost: dict[int, list[int]] = {}
             for future in sorted(finished, key=lambda item: running[item]):
-                i = running.pop(future)
+                i, worker = running.pop(future)
                 error = future.exception()
                 if isinstance(error, BrokenProcessPool):
-                    lost.append(i)
+                    lost.setdefault(worker, []).append(i)
                 else:
                     yield i, future.result() if error is None else error
-            if lost:
-                # The pool is broken as a whole, and which call broke it is not known: all in flight count.
-                lost += running.values()
-                running.clear()
-                self._pool = None
-                for i in sorted(lost, reverse=True):
+            for worker, dead in lost.items():
+                # Which of its calls broke the worker is not known: all in flight count.
+                for future, (i, other) in list(running.items()):
+                    if other == worker:
+                        del running[future]
+                        dead.append(i)
+                self._pools.pop(worker, None)
+                for i in sorted(dead, reverse=True):
                     tries[i] += 1
                     if tries[i] <= RETRIES:
-                        waiting.appendleft(i)
-                for i in sorted(i for i in lost if tries[i] > RETRIES):
+                        turns.give_back(i)
+                for i in sorted(i for i in dead if tries[i] > RETRIES):
                     yield i, LostWorkerError(f"its process died {tries[i]} times (out of memory?)")
 
-    def _start(self) -> Any:
-        if self._pool is None:
+    def _feed(self, calls: list[Call], turns: "_Turns", running: dict[Future[Any], tuple[int, int]]) -> None:
+        """Give every worker a call and, while there are enough for all, the next one to wait beside it."""
+        load = Counter(worker for _, worker in running.values())
+        for depth in range(AHEAD):
+            for worker in range(self.workers):
+                if load[worker] > depth or turns.left <= depth * self.workers:
+                    continue
+                i = turns.take(worker)
+                function, arguments = calls[i]
+                try:
+                    with _deaf():
+                        running[self._start(worker).submit(function, *arguments)] = i, worker
+                    load[worker] += 1
+                except BrokenProcessPool:  # it broke since the last one; what is in flight tells so
+                    turns.give_back(i)
+                    if not load[worker]:
+                        del self._pools[worker]
+
+    def _start(self, worker: int) -> Any:
+        if worker not in self._pools:
             from joblib.externals.loky import ProcessPoolExecutor
 
             environment = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-            self._pool = ProcessPoolExecutor(
-                self.workers,
+            self._pools[worker] = ProcessPoolExecutor(
+                1,
                 timeout=IDLE_SECONDS,
                 env=environment,
                 initializer=_begin_worker,
                 initargs=(os.getpid(),),
             )
-        return self._pool
+        return self._pools[worker]
 
     def close(self) -> None:
         """Kill the workers: what they were computing is not stored and will be computed again."""
-        if self._pool is not None:
+        for pool in self._pools.values():
             # kill_workers drops the work behind the waiting numbers, and loky's thread stumbles over those left.
             with suppress(queue.Empty):
                 while True:
-                    self._pool._work_ids.get_nowait()
-            self._pool.shutdown(wait=False, kill_workers=True)
-            self._pool = None
+                    pool._work_ids.get_nowait()
+            pool.shutdown(wait=False, kill_workers=True)
+        self._pools.clear()
         for file in self._folder.iterdir():
             file.unlink()
+
+
+class _Turns:
+    """Which call a worker takes next: of its group, of one that nobody is at, or to help with the longest."""
+
+    def __init__(self, groups: Sequence[Hashable]) -> None:
+        self._groups, self._at = groups, dict[int, Hashable]()
+        self._waiting: dict[Hashable, deque[int]] = {}
+        for i, group in enumerate(groups):
+            self._waiting.setdefault(group, deque()).append(i)
+        self.left = len(groups)
+
+    def take(self, worker: int) -> int:
+        group = self._at.get(worker)
+        if group not in self._waiting:
+            others = {group for other, group in self._at.items() if other != worker}
+            free = (group for group in self._waiting if group not in others)
+            group = next(free, None)
+            if group is None:
+                group = max(self._waiting, key=lambda name: len(self._waiting[name]))
+            self._at[worker] = group
+        i = self._waiting[group].popleft()
+        if not self._waiting[group]:
+            del self._waiting[group]
+        self.left -= 1
+        return i
+
+    def give_back(self, i: int) -> None:
+        self._waiting.setdefault(self._groups[i], deque()).appendleft(i)
+        self.left += 1
 
 
 @dataclass(frozen=True)
@@ -215,7 +259,7 @@ class DaskCluster:
         self._values.append(value.load() if isinstance(value, DataRef) else value)
         return _Scattered(len(self._values) - 1)
 
-    def map(self, calls: list[Call]) -> Iterator[tuple[int, Any]]:
+    def map(self, calls: list[Call], groups: Sequence[Hashable] | None = None) -> Iterator[tuple[int, Any]]:
         """Submit all, give results as they come; what is lost with a worker's data is submitted again.
 
         When the last worker that holds the data dies, all that wait for them are lost, whoever killed it: after a

@@ -292,17 +292,21 @@ class _Run:
                 else:
                     ready.append(item)
                     calls.append((run_job, (job, self._given(item.trial.split, job.batches))))
-            for i, result in self.executor.map(calls):
+            for i, result in self.executor.map(calls, [item.trial.split for item in ready]):
                 if isinstance(result, Exception):
                     result = [failure(line.key, result) for line in ready[i].lines]
                 self._finish(ready[i], result)
                 if self.fail_fast and self.summary.failed:
                     return
 
-    def _turn(self, item: Work) -> tuple[int, float]:
-        """Repetition by repetition, and in each the largest trial first, so that workers finish together."""
-        size = self.plan.facts[item.trial.split.data.label].n
-        return item.trial.split.repetition, -float(size * len(item.lines))
+    def _turn(self, item: Work) -> tuple[int, int, str, float, int]:
+        """Repetition by repetition, the largest data first; trials of a split, which share work, in a row.
+
+        Of those the largest comes first, so that workers finish together.
+        """
+        split = item.trial.split
+        size = self.plan.facts[split.data.label].n
+        return split.repetition, -size, split.data.label, -split.size, -len(item.lines)
 
     def _job(self, item: Work) -> tuple[Job, Exception | None]:
         requests = []
@@ -352,7 +356,7 @@ class _Run:
         if calls:
             self.progress.say(f"choosing parameters of {len(calls)} lines once for all repetitions")
         keys = list(calls)
-        for i, result in self.executor.map(list(calls.values())):
+        for i, result in self.executor.map(*_grouped(calls)):
             if isinstance(result, Choice):
                 value = {"values": result.values, "tuned": result.tuned}
                 self.choices[keys[i]] = value
@@ -372,7 +376,7 @@ class _Run:
         if calls:
             self.progress.say(f"embedding {len(calls)} whole data sets to compare with")
         names = list(calls)
-        for i, result in self.executor.map(list(calls.values())):
+        for i, result in self.executor.map(*_grouped(calls)):
             failed = isinstance(result, Exception)
             self.shared[names[i]] = result if failed else self.executor.share(result)
 
@@ -396,6 +400,11 @@ class _Run:
         costs = {key: self.costs[line.kind] for key, line in lines.items()}
         self.store.add(results, item.asked, costs, files)
         self.progress.advance(list(item.lines), results)
+
+
+def _grouped(calls: Mapping[str, Call]) -> tuple[list[Call], list[Any]]:
+    """Calls and the split or data set that each is about, its first argument."""
+    return list(calls.values()), [arguments[0] for _, arguments in calls.values()]
 
 
 def _save(path: Path, line: Line, arrays: Mapping[str, Any]) -> None:

@@ -28,13 +28,13 @@ class Pool:
 
 @pytest.mark.parametrize("breaks_at", [0, 1])
 def test_a_pool_that_breaks_between_submissions_is_started_anew(monkeypatch, breaks_at):
-    executor = LocalProcesses(2)
+    executor = LocalProcesses(1)
     pools = [Pool(breaks_at), Pool(None)]
 
-    def start():
-        if executor._pool is None:
-            executor._pool = pools.pop(0)
-        return executor._pool
+    def start(worker):
+        if worker not in executor._pools:
+            executor._pools[worker] = pools.pop(0)
+        return executor._pools[worker]
 
     monkeypatch.setattr(executor, "_start", start)
     assert sorted(executor.map([(abs, (-k,)) for k in range(5)])) == [(k, k) for k in range(5)]

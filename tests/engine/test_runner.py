@@ -196,7 +196,7 @@ def slow_run(bench, small):
 
 def test_ctrl_c_stops_cleanly_and_says_how_to_resume(bench, small):
     process = slow_run(bench, small)
-    while not bench.fits:  # the ambient arm does not sleep
+    while not bench.fits:
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)

@@ -159,6 +159,7 @@ class Slow(Slice):
     name = "slow"
 
     def _fit(self, X, y):
+        note("slow")
         time.sleep(float(os.environ.get("MOOS_SLOW", "0.05")))
         return super()._fit(X, y)
 
