@@ -203,6 +203,8 @@ def draw(curves: Curves, file: str) -> None:
                 line = ("-", "--", ":")[place // 10]
                 axes.loglog(values[0], values[which], line + "o", markersize=3, label=name, color=f"C{place % 10}")
             axes.set(xlabel="N", ylabel=unit, title=f"fit of {kind}")
+            axes.set_xticks([300, 600, 1200, 2000, 4000], ["300", "600", "1,200", "2,000", "4,000"])
+            axes.set_xticks([], minor=True)
         row[1].legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
     figure.savefig(file, dpi=110)
 

@@ -13,7 +13,15 @@ from manifold_oos.extenders.rbf import RBFExtender
 from manifold_oos.extenders.sosi import SOSI
 from manifold_oos.numerics import rbf_scales as terms
 from manifold_oos.numerics.kernels import gaussian_kernel, mean_squared_distance, median_distance, squared_distances
-from manifold_oos.numerics.rbf import Gaussians, coefficients, solve, trusted, trusted_coefficients
+from manifold_oos.numerics.rbf import (
+    Gaussians,
+    coefficients,
+    evaluate,
+    least_squares,
+    solve,
+    trusted,
+    trusted_coefficients,
+)
 from manifold_oos.numerics.rbf_scales import (
     ScaleCurves,
     balanced_scales,
@@ -335,3 +343,16 @@ def test_a_missed_interpolation_is_told_in_every_unit_of_the_values(unit):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         RBFExtender(sigma=0.02).fit(X, unit * np.sign(np.sin(40 * X)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_factor_of_rounding_does_no_worse_than_least_squares(seed):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((80, 200))
+    X = np.vstack([X, X[:1] + 2e-6 * random.standard_normal((1, 200))]) / 14
+    Y = random.standard_normal((81, 3))
+    with pytest.warns(ConvergenceWarning, match="singular"):
+        fitted = RBFExtender(sigma={"median": 100}).fit(X, Y)
+    squares = least_squares(gaussian_kernel(squared_distances(fitted.centers_), fitted.sigma_[0]), Y)
+    best = np.abs(evaluate(squared_distances(fitted.centers_), squares, fitted.sigma_) - Y).max()
+    assert np.abs(fitted.transform(X) - Y).max() < 1.01 * best
