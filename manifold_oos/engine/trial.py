@@ -65,6 +65,7 @@ def run_job(job: Job, shared: Mapping[str, Any]) -> list[LineResult]:
         for stage, method in request.arm.methods().items():
             cls = registry.find(KINDS[stage], method.name)  # what it imports is there when threads are limited
             getattr(cls, "warm_up", lambda: None)()  # and what it compiles is not timed
+    _kept.cache_clear()  # batches are done when trials begin
     with _alone(), sharing((split := _split(job.split)).kept):
         try:
             points = split.points(shared.get("data"))
