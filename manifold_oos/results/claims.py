@@ -85,8 +85,8 @@ def judge_claims(
     return [
         replace(
             result,
-            part_of=_whole_of(result, results, experiment.metrics[0]),
-            stand_in=_on_stand_ins(result.claim, experiment, there),
+            part_of=_whole_of(result, results, experiment.metrics[0]) or result.part_of,
+            stand_in=_on_stand_ins(result.claim, experiment, there) or result.stand_in,
             timed=is_time(result.claim.metric or experiment.metrics[0]),
         )
         for result in results

@@ -84,8 +84,10 @@ def claims_of(folder: Path, experiment: Experiment) -> dict[int, ClaimResult]:
         text = claim.text or describe(claim, claim.metric or experiment.metrics[0])
         row = rows.get((claim.source, text))
         if row is not None:
-            numbers = str(row.numbers).removesuffix(ON_STAND_IN).split(COUNTED_WITH)[0]
-            result = ClaimResult(claim, row.verdict, text, numbers, p=getattr(row, "p", math.nan))
+            numbers, _, part_of = str(row.numbers).removesuffix(ON_STAND_IN).partition(COUNTED_WITH)
+            stand_in = str(row.numbers).endswith(ON_STAND_IN)
+            p = getattr(row, "p", math.nan)
+            result = ClaimResult(claim, row.verdict, text, numbers, p=p, part_of=part_of, stand_in=stand_in)
             if claim.by_construction:
                 result = replace(result, verdict=NO_CLAIM)
             elif "p" not in frame and result.counted:

@@ -74,4 +74,4 @@ def test_why_a_claim_is_not_counted_is_not_read_back_as_its_numbers(tmp_path):
             kept = replace(told, part_of=part_of, stand_in=stand_in)
             assert (kept.numbers_text == told.numbers) == kept.counted
             (tmp_path / "claims.csv").write_text(csv_text(claims_frame([kept])), encoding="utf-8")
-            assert claims_of(tmp_path, experiment)[0] == told
+            assert claims_of(tmp_path, experiment)[0] == kept
