@@ -139,6 +139,8 @@ def main() -> None:
     if unknown := set(options.methods) - set(METHODS):
         parser.error(f"{', '.join(unknown)}: not one of {', '.join(METHODS)}")
     path = None if options.drawn else options.usps
+    if path and not os.path.isfile(path):
+        parser.error(f"--usps {path}: no such file; name it, or take drawn points with --drawn")
     if options.choices:
         return choices(path, options.methods, options.per_class or 100, options.new)
     context, rows = multiprocessing.get_context("spawn"), {}
