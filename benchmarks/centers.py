@@ -21,6 +21,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from scipy.io import loadmat
@@ -139,7 +140,7 @@ def main() -> None:
     if unknown := set(options.methods) - set(METHODS):
         parser.error(f"{', '.join(unknown)}: not one of {', '.join(METHODS)}")
     path = None if options.drawn else options.usps
-    if path and not os.path.isfile(path):
+    if path and not Path(path).is_file():
         parser.error(f"--usps {path}: no such file; name it, or take drawn points with --drawn")
     if options.choices:
         return choices(path, options.methods, options.per_class or 100, options.new)
