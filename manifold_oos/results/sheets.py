@@ -1,5 +1,6 @@
 """CSV files that open safely in a spreadsheet, and back."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -44,18 +45,36 @@ def packed(rows: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> rows = pd.DataFrame({"arm": ["NN", "NN", "SVM"], "repetition": [0, 1, 0], "value": [2.5, 3.0, 1.0]})
     >>> packed(rows).to_dict("list")
-    {'arm': ['NN', 'SVM'], 'repetition': ['0 1', '0'], 'value': ['2.5 3', '1']}
+    {'arm': ['NN', 'SVM'], 'repetition': ['0..1', '0'], 'value': ['2.5 3', '1']}
     >>> unpacked(packed(rows)).to_dict("list") == rows.to_dict("list")
     True
     """
     same = [name for name in rows.columns if name not in LISTS]
-    texts = rows.assign(repetition=rows["repetition"].map(str), value=rows["value"].map(lambda x: f"{x:.10g}"))
+    texts = rows.assign(value=rows["value"].map(lambda x: f"{x:.10g}"))
     groups = texts.groupby(same, sort=False, dropna=False, as_index=False)
-    return groups.agg(dict.fromkeys(LISTS, " ".join))[list(rows.columns)]
+    return groups.agg({"repetition": _ranges, "value": " ".join})[list(rows.columns)]
 
 
 def unpacked(frame: pd.DataFrame) -> pd.DataFrame:
     """Back to a row for each split."""
     lists = frame.assign(**{name: frame[name].astype(str).str.lstrip("'").str.split() for name in LISTS})
+    lists["repetition"] = lists["repetition"].map(_numbers)
     rows = lists.explode(list(LISTS), ignore_index=True)
     return rows.astype({"repetition": int, "value": float})
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers in their order, runs as 0..9, which no spreadsheet takes for a date, as it may 0-9."""
+    runs: list[list[int]] = []
+    for number in map(int, numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return " ".join(str(first) if first == last else f"{first}..{last}" for first, last in runs)
+
+
+def _numbers(words: Iterable[str]) -> list[int]:
+    """What :func:`_ranges` wrote."""
+    ends = (word.split("..") for word in words)
+    return [number for end in ends for number in range(int(end[0]), int(end[-1]) + 1)]

@@ -75,3 +75,12 @@ def test_why_a_claim_is_not_counted_is_not_read_back_as_its_numbers(tmp_path):
             assert (kept.numbers_text == told.numbers) == kept.counted
             (tmp_path / "claims.csv").write_text(csv_text(claims_frame([kept])), encoding="utf-8")
             assert claims_of(tmp_path, experiment)[0] == kept
+
+
+def test_repetitions_with_gaps_and_in_any_order_come_back():
+    numbers = [0, 1, 2, 5, 7, 8, 3, 10]
+    rows = pd.DataFrame({"arm": "A", "repetition": numbers, "value": [float(number) for number in numbers]})
+    assert packed(rows)["repetition"].tolist() == ["0..2 5 7..8 3 10"]
+    pd.testing.assert_frame_equal(unpacked(packed(rows)), rows)
+    listed = packed(rows).assign(repetition="0 1 2 5 7 8 3 10")  # as a person or an older version writes it
+    pd.testing.assert_frame_equal(unpacked(listed), rows)
